@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.core.read.fact import Fact, mean, span
+from lib.core.read.fact import Fact, listed, mean, span
 from lib.core.read.measures import mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
@@ -198,10 +198,18 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         of = f"a model of word {name}"
         for corpus, level in zip(("questions", "stories"), levels(profile, order), strict=True):
             found[f"{name}-{corpus}"] = Fact(level, "{:.2f}", f"loss of {of} on held-out {corpus}, nats a token")
-        for of_runs, group in (("", tied), ("-middle", runs[True, GAMMAS[1]]), ("-small", runs[True, SMALL])):
-            for i, corpus in enumerate(("questions", "stories")):
-                rests = f"runs, tied{of_runs and f', γ = {group[0].spec.gamma:g}'}, in which held-out {corpus} pass {of} first"
-                found[f"{corpus}-{name}{of_runs}"] = Fact((first(group, profile, i, order), len(group)), "{} of {}", rests)
+    for name, group, corpus, order in (
+        ("questions-pairs", tied, 0, 2),
+        ("questions-pairs-small", small[True], 0, 2),
+        ("questions-triples-middle", runs[True, GAMMAS[1]], 0, 3),
+        ("questions-triples-small", small[True], 0, 3),
+        ("stories-triples-small", small[True], 1, 3),
+    ):
+        count, starts = first(group, profile, corpus, order), sorted({run.spec.gamma for run in group})
+        of = f"{('questions', 'stories')[corpus]} are first to pass a model of {order} words"
+        found[name] = Fact(
+            (count, len(group)), "{} of {}", f"tied runs, γ = {listed([f'{g:g}' for g in starts])}, in which {of}"
+        )
     for gamma in GAMMAS:
         rests = f"ΔL of held-out texts at equal progress, mean over seeds, γ = {gamma:g}, tied"
         found[f"gap-held-{round(10 * gamma)}"] = Fact(mean(gap(runs[True, gamma], profile, HELD_OUT)), "{:.2f}", rests)
