@@ -272,13 +272,28 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
         count = (neighbourly(some), len(some)) if some else None
         rests = f"runs that keep their weights in which no numbers are more alike than neighbours, {there[name]}"
         found[f"gpt2-{name}-alike"] = Fact(count, "{} of {}", rests)
-    for name in ("large", "decays"):
-        missed = next((errors(run) for run in runs[name] if not adds([run])[0]), Counter())
-        sizes = Counter(abs(step) for step in missed.elements())
-        (step, count), total = sizes.most_common(1)[0] if sizes else (None, None), missed.total()
-        rests = f"the most frequent size of an error, first run that does not add, {there[name]}"
-        found[f"gpt2-{name}-misses"] = Fact((step, count, total), "±{} in {} of {}", rests)
+    for key, name, turned, said in (
+        ("small-dial", "starts", True, ("right", "misses", "far")),
+        ("large-dial", "decays", True, ("misses", "far")),
+        ("small-ruler", "starts", False, ("right",)),
+        ("large-ruler", "decays", False, ("right", "misses")),
+    ):
+        of = [run for run in kept(runs[name]) if (neighbourly([run]) == 0) == turned][:1]
+        rests = f"the first run whose numbers lie on a {key.split('-')[1]}, {there[name]}"
+        every = {
+            "right": Fact(mean(arms.shares(of)), "{:.1%}", f"of the square right, {rests}"),
+            "misses": Fact(_most_frequent(of), "±{} in {} of {}", f"the most frequent size of an error, {rests}"),
+            "far": Fact(int(alike(of).argmax()) + 1 if of else None, "{}", f"distance of the numbers most alike, {rests}"),
+        }
+        found |= {f"{key}-{what}": every[what] for what in said}
     return found
+
+
+def _most_frequent(runs: Sequence[StoredRun]) -> tuple[int | None, int | None, int | None]:
+    """The most frequent size of an error of the first of these runs, in how many pairs, and of how many wrong ones."""
+    missed = errors(runs[0]) if runs else Counter()
+    sizes = Counter(abs(step) for step in missed.elements())
+    return (*sizes.most_common(1)[0], missed.total()) if sizes else (None, None, None)
 
 
 # --- Rows of tables ---

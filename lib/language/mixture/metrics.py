@@ -230,7 +230,6 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         rests = f"ΔL at the end of training, mean over seeds, γ = {gamma:g}, tied"
         found[f"end-{round(10 * gamma)}"] = Fact(float(values[:, -1].mean()), "{:.2f}", rests)
     along = np.array([values.mean(0) for values in gaps.values()])
-    peaks = dict(zip(gaps, along.max(1).tolist(), strict=True))
     rising = int((np.diff(along, axis=0) > 0).all(0).sum())
     held = [arms.shares(runs[True, gamma], "test 1") / arms.shares(runs[True, gamma], "test 0") - 1 for gamma in GAMMAS]
     for gamma, values in zip(GAMMAS, held, strict=True):
@@ -240,8 +239,6 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
     below = int((end < ahead(bigrams(profile))).sum())
     lower = lower_at(small[True])
     found |= {
-        "peak-large": Fact(peaks[min(GAMMAS)], "{:.2f}", f"largest ΔL of the mean over seeds, γ = {min(GAMMAS):g}, tied"),
-        "peak-small": Fact(peaks[SMALL], "{:.2f}", f"the same, γ = {SMALL:g}"),
         "rising": Fact((rising, along.shape[1]), "{} of {}", "evaluations at which ΔL's mean rises with γ, tied"),
         "end-below": Fact((below, len(end)), "{} of {}", "runs, tied, with ΔL below that of the bigram models at the end"),
         "held-least": Fact(
