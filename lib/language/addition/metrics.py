@@ -273,10 +273,10 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
         rests = f"runs that keep their weights in which no numbers are more alike than neighbours, {there[name]}"
         found[f"gpt2-{name}-alike"] = Fact(count, "{} of {}", rests)
     for key, name, turned, said in (
-        ("small-dial", "starts", True, ("right", "misses", "far")),
+        ("small-dial", "starts", True, ("misses", "far")),
         ("large-dial", "decays", True, ("misses", "far")),
         ("small-ruler", "starts", False, ("right",)),
-        ("large-ruler", "decays", False, ("right", "misses")),
+        ("large-ruler", "decays", False, ("right",)),
     ):
         of = [run for run in kept(runs[name]) if (neighbourly([run]) == 0) == turned][:1]
         rests = f"the first run whose numbers lie on a {key.split('-')[1]}, {there[name]}"
