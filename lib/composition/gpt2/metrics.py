@@ -173,11 +173,11 @@ def unchanged_facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     """Of the new seeds in single precision with nothing changed, pre-norm: mean shares at each γ, the large start's of the
     symmetric answer."""
     facts = {}
-    gammas = sorted({run.spec.gamma for run in runs})
+    gammas = [*sorted({run.spec.gamma for run in runs}), None, None, None]
     for key, gamma, mapping in zip(("large", "middle", "last"), gammas, (MAPPINGS[0], *MAPPINGS[1:] * 2), strict=False):
         here = [run for run in runs if run.spec.gamma == gamma]
-        count = in_words(sum(exact_kind(run) == mapping for run in here)), in_words(len(here))
-        rests = f"pre-norm, nothing changed, {len(here)} new seeds in single precision, γ = {gamma:g}"
+        count = (in_words(sum(exact_kind(run) == mapping for run in here)), in_words(len(here))) if here else None
+        rests = f"pre-norm, nothing changed, {len(here)} new seeds in single precision" + (f", γ = {gamma:g}" if gamma else "")
         facts[f"unchanged-{key}"] = Fact(mean(run.metrics[mapping] for run in here), "{:.0%}", f"mean {mapping} share, {rests}")
         facts[f"unchanged-{key}-runs"] = Fact(count, "{} of {}", f"{mapping}, {rests}")
     return facts

@@ -481,6 +481,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     end = lambda run: off_average(run, max(run.snapshots()))
     who = f"{len(runs)} runs, single precision"
     more, fewer, neither = by_seed(runs)
+    flips = sign_flips(apart, "greater") if len(apart := more_by_seed(runs)) > 1 else None
     by = lambda epochs: lambda run: along_reasoning(run, epochs)
     final = runs[0].spec.train.steps / epoch(runs[0].spec)
     attention = parts_at(runs, lambda run: -largest(run, snapshot_at(run, PARTED)))
@@ -506,9 +507,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         "fewer": Fact(in_words(fewer), "{}", "seeds with fewer"),
         "neither": Fact(in_words(neither), "{}", "seeds with as many"),
         "sign": Fact(sign_test(more, fewer), "{:.2f}", "one-sided sign test of these seeds, p"),
-        "flips": Fact(
-            sign_flips(more_by_seed(runs), "greater"), "{:.2f}", "the same by how many runs more or fewer, sign flips, p"
-        ),
+        "flips": Fact(flips, "{:.2f}", "the same by how many runs more or fewer, sign flips, p"),
         "earlier": Fact(count(earlier), "{} of {}", f"earlier runs at γ = {SMALL:g} with it, bfloat16"),
         "seeds": Fact(in_words(len({run.spec.seed for run in runs})), "{}", f"seeds of the {who}"),
         "late-runs": Fact(in_words(len(late)), "{}", f"of the {who}"),
