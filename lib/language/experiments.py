@@ -126,6 +126,23 @@ def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
     }
 
 
+POST_SEEDS = tuple(range(3, 11))
+"""None of them was tried or shown before."""
+
+
+def post_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
+    """{(γ, weight decay): runs} of the paper's two arms in the profile's own form and at its rate once more, on new seeds and
+    in single precision; the profile paper has none."""
+    if check_profile(profile) == "paper":
+        return {}
+    seeds = POST_SEEDS if profile == "laptop" else POST_SEEDS[:1]
+    train = replace(ADDING[profile].train, precision="float32")
+    return {
+        arm: [replace(adding_spec(profile, *arm, seed, train=train), experiment="language-addition-post") for seed in seeds]
+        for arm in (LARGE, SMALL)
+    }
+
+
 def _language(name: str, title: str, make: StudyFactory, *specs: Callable[[str], Any]) -> Experiment:
     return Experiment(name, title, VERSION, make, in_one_list(*specs), models=(CausalSpec,))
 
@@ -139,6 +156,10 @@ ADDITION_SEARCH = Experiment(
 
 ADDITION_GPT2 = Experiment(
     "language-addition-gpt2", "Addition in GPT-2's form", VERSION, make_adding, in_one_list(gpt2_adding_specs), always
+)
+
+ADDITION_POST = Experiment(
+    "language-addition-post", "Addition on eight new seeds", VERSION, make_adding, in_one_list(post_adding_specs), always
 )
 
 
@@ -515,6 +536,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION,
     ADDITION_SEARCH,
     ADDITION_GPT2,
+    ADDITION_POST,
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),

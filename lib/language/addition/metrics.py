@@ -26,6 +26,7 @@ from lib.language.experiments import (
     adding_specs,
     gpt2_adding_specs,
     low_rate_specs,
+    post_adding_specs,
 )
 
 Arm = tuple[str, float, float]
@@ -75,6 +76,12 @@ def in_gpt2_form(store: Store, profile: str) -> dict[tuple[float, float], list[S
     """{(γ, weight decay): runs of GPT-2's form}; none where the profile has that form anyway. Raises LookupError where some
     are missing."""
     return {arm: load(specs, store) for arm, specs in gpt2_adding_specs(profile).items()}
+
+
+def on_new_seeds(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
+    """{(γ, weight decay): runs} of the paper's two arms on new seeds, in single precision; none for the profile paper. Raises
+    LookupError where some are missing."""
+    return {arm: load(specs, store) for arm, specs in post_adding_specs(profile).items()}
 
 
 def by_form(
@@ -145,6 +152,13 @@ def errors(run: StoredRun) -> Counter[int]:
     return Counter(found[found != 0].astype(int).tolist())
 
 
+def usual_error(run: StoredRun) -> tuple[int, int, int]:
+    """The most frequent size of an error, in how many pairs of the square, and how many are wrong; zeros where none is."""
+    missed = errors(run)
+    sizes = Counter(abs(step) for step in missed.elements())
+    return (*sizes.most_common(1)[0], missed.total()) if sizes else (0, 0, 0)
+
+
 FAR = 20
 """Numbers are compared up to this distance."""
 
@@ -169,6 +183,25 @@ def kept(runs: Sequence[StoredRun]) -> list[StoredRun]:
 def neighbourly(runs: Sequence[StoredRun]) -> int:
     """In how many runs no numbers are more alike than neighbours."""
     return int((alike(runs).argmax(1) == 0).sum()) if runs else 0
+
+
+def misses_far(run: StoredRun) -> bool:
+    """Does a run that has learned something of the square, but does not add there, miss most often by more than one?"""
+    return 1 - WELL <= run.metrics["test"] < WELL and usual_error(run)[0] > 1
+
+
+def alike_where_they_miss(runs: Sequence[StoredRun]) -> tuple[int, float, float]:
+    """In how many of these runs the numbers are most alike at the distance of the most frequent error, or one off; in which
+    share of all ways to give the errors to the runs there are as many; and the least share that could be."""
+    if len(runs) < 2:  # no other way
+        return 0, 1.0, 1.0
+    from scipy.stats import permutation_test  # takes a second to import, which those who ask for the status need not wait for
+
+    error = np.array([usual_error(run)[0] for run in runs])
+    hits = abs(error[:, None] - alike(runs).argmax(1) - 1) <= 1
+    count = lambda order, axis=0: hits[order.astype(int), np.arange(len(runs))].sum(axis)
+    test = permutation_test((np.arange(len(runs)),), count, permutation_type="pairings", alternative="greater", rng=0)
+    return int(hits.trace()), float(test.pvalue), float(np.mean(test.null_distribution == test.null_distribution.max()))
 
 
 def adds(runs: Sequence[StoredRun]) -> tuple[int, int]:
@@ -282,18 +315,15 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
         rests = f"the first run whose numbers lie on a {key.split('-')[1]}, {there[name]}"
         every = {
             "right": Fact(mean(arms.shares(of)), "{:.1%}", f"of the square right, {rests}"),
-            "misses": Fact(_most_frequent(of), "±{} in {} of {}", f"the most frequent size of an error, {rests}"),
+            "misses": Fact(
+                usual_error(of[0]) if of else (None, None, None),
+                "±{} in {} of {}",
+                f"the most frequent size of an error, {rests}",
+            ),
             "far": Fact(int(alike(of).argmax()) + 1 if of else None, "{}", f"distance of the numbers most alike, {rests}"),
         }
         found |= {f"{key}-{what}": every[what] for what in said}
     return found
-
-
-def _most_frequent(runs: Sequence[StoredRun]) -> tuple[int | None, int | None, int | None]:
-    """The most frequent size of an error of the first of these runs, in how many pairs, and of how many wrong ones."""
-    missed = errors(runs[0]) if runs else Counter()
-    sizes = Counter(abs(step) for step in missed.elements())
-    return (*sizes.most_common(1)[0], missed.total()) if sizes else (None, None, None)
 
 
 # --- Rows of tables ---
