@@ -126,7 +126,7 @@ CLAIMS = asking(
         "Fig 17a",
         "A run that fails in the square misses by the distance at which its numbers look most alike.",
         "not reported",
-        f"eight new seeds of each of the paper's arms, single precision; of the runs with {1 - metrics.WELL:.0%} to "
+        f"eight new seeds of the large arm, single precision; of the runs with {1 - metrics.WELL:.0%} to "
         f"{metrics.WELL:.0%} of the square right whose most frequent error is larger than one, at least {OFTEN:.0%} have "
         f"embeddings whose mean cosine, at distances up to {metrics.FAR}, is largest at the size of that error or one off; as "
         f"many in at most {RARE:.0%} of all ways to give the errors to the runs",

@@ -79,7 +79,7 @@ def in_gpt2_form(store: Store, profile: str) -> dict[tuple[float, float], list[S
 
 
 def on_new_seeds(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
-    """{(γ, weight decay): runs} of the paper's two arms on new seeds, in single precision; none for the profile paper. Raises
+    """{(γ, weight decay): runs} of the paper's large arm on new seeds, in single precision; none for the profile paper. Raises
     LookupError where some are missing."""
     return {arm: load(specs, store) for arm, specs in post_adding_specs(profile).items()}
 
