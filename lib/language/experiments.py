@@ -131,7 +131,7 @@ POST_SEEDS = tuple(range(3, 11))
 
 
 def post_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
-    """{(γ, weight decay): runs} of the paper's large arm in the profile's own form and at its rate once more, on new seeds and
+    """{(γ, weight decay): runs} of the paper's two arms in the profile's own form and at its rate once more, on new seeds and
     in single precision; the profile paper has none."""
     if check_profile(profile) == "paper":
         return {}
@@ -139,7 +139,7 @@ def post_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
     train = replace(ADDING[profile].train, precision="float32")
     return {
         arm: [replace(adding_spec(profile, *arm, seed, train=train), experiment="language-addition-post") for seed in seeds]
-        for arm in (LARGE,)
+        for arm in (LARGE, SMALL)
     }
 
 

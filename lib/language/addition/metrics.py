@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -57,14 +57,13 @@ def form_of(run: StoredRun) -> str:
     return "post-norm" if cast(ModelSpec, run.spec.model).norm == "post" else "GPT-2"
 
 
-def by_setting(groups: Sequence[Sequence[StoredRun]]) -> dict[Setting, tuple[list[StoredRun], list[StoredRun]]]:
-    """The runs of the paper's large and of its small arm on the square, by form and learning rate."""
-    found: dict[Setting, tuple[list[StoredRun], list[StoredRun]]] = {}
-    for run in (run for group in groups for run in group):
+def by_setting(groups: Iterable[Sequence[StoredRun]]) -> dict[Setting, dict[tuple[float, float], list[StoredRun]]]:
+    """{(form, learning rate): {(γ, weight decay): runs}} of the runs with a square held out."""
+    found: dict[Setting, dict[tuple[float, float], list[StoredRun]]] = {}
+    for run in (run for group in groups for run in group if task_of(run).split == SQUARE):
         arm = run.spec.gamma, run.spec.decay
-        if arm in (LARGE, SMALL) and dict(run.spec.task)["split"] == SQUARE:
-            found.setdefault((form_of(run), run.spec.rate), ([], []))[arm == SMALL].append(run)
-    return dict(sorted(found.items()))
+        found.setdefault((form_of(run), run.spec.rate), {}).setdefault(arm, []).append(run)
+    return found
 
 
 def trials(store: Store, profile: str) -> list[StoredRun]:
@@ -79,17 +78,9 @@ def in_gpt2_form(store: Store, profile: str) -> dict[tuple[float, float], list[S
 
 
 def on_new_seeds(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
-    """{(γ, weight decay): runs} of the paper's large arm on new seeds, in single precision; none for the profile paper. Raises
+    """{(γ, weight decay): runs} of the paper's two arms on new seeds, in single precision; none for the profile paper. Raises
     LookupError where some are missing."""
     return {arm: load(specs, store) for arm, specs in post_adding_specs(profile).items()}
-
-
-def by_form(
-    low_rate: Mapping[Arm, Sequence[StoredRun]], gpt2: Mapping[tuple[float, float], Sequence[StoredRun]]
-) -> dict[str, dict[tuple[float, float], Sequence[StoredRun]]]:
-    """{form: {(γ, weight decay): runs}}, from the largest start on, of what both forms have at the low learning rate."""
-    post = {arm[1:]: group for arm, group in low_rate.items() if arm[0] == SQUARE and arm[1:] in gpt2}
-    return {form: dict(sorted(groups.items())) for form, groups in (("post-norm", post), ("GPT-2", gpt2))}
 
 
 def task_of(run: StoredRun) -> Addition:
@@ -152,11 +143,10 @@ def errors(run: StoredRun) -> Counter[int]:
     return Counter(found[found != 0].astype(int).tolist())
 
 
-def usual_error(run: StoredRun) -> tuple[int, int, int]:
+def usual_error(run: StoredRun, size: Callable[[int], int] = abs) -> tuple[int, int, int]:
     """The most frequent size of an error, in how many pairs of the square, and how many are wrong; zeros where none is."""
-    missed = errors(run)
-    sizes = Counter(abs(step) for step in missed.elements())
-    return (*sizes.most_common(1)[0], missed.total()) if sizes else (0, 0, 0)
+    sizes = Counter(map(size, errors(run).elements()))
+    return (*sizes.most_common(1)[0], sizes.total()) if sizes else (0, 0, 0)
 
 
 FAR = 20
@@ -180,9 +170,14 @@ def kept(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [run for run in runs if run.has_weights]
 
 
-def neighbourly(runs: Sequence[StoredRun]) -> int:
-    """In how many runs no numbers are more alike than neighbours."""
-    return int((alike(runs).argmax(1) == 0).sum()) if runs else 0
+def most_alike(runs: Sequence[StoredRun]) -> list[tuple[StoredRun, int]]:
+    """Of runs that keep their weights: each, and the distance at which its numbers are most alike."""
+    return [(run, int(line.argmax()) + 1) for run, line in zip(kept(runs), alike(kept(runs)), strict=True)]
+
+
+def neighbourly(found: Sequence[tuple[StoredRun, int]]) -> tuple[int, int]:
+    """In how many runs, of how many, no numbers are more alike than neighbours. found: what `most_alike` says."""
+    return sum(distance == 1 for _, distance in found), len(found)
 
 
 def misses_far(run: StoredRun) -> bool:
@@ -232,7 +227,7 @@ def facts(
     """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, of the trials, and of GPT-2's
     form."""
     task = task_of(runs[RANDOM, *LARGER][0])
-    by_form, small = by_setting([tried]), runs[SQUARE, *SMALL][0].spec
+    small, in_trials = runs[SQUARE, *SMALL][0].spec, by_setting([tried]).get(("GPT-2", 1e-3), {})
     found = {
         "held-out": Fact(len(task.test), "{:,}", "pairs in the square, counted from the task"),
         "trained": Fact(len(task.train), "{:,}", "pairs outside of it, counted from the task"),
@@ -252,12 +247,11 @@ def facts(
             found[f"low-{name}"] = Fact(adds(group) if group else None, "{} of {}", f"{rests}, at 3e-4")
     p = adding_more(runs[SQUARE, *SMALL], runs[SQUARE, *LARGE])[0]
     found["fisher"] = Fact(p, "{:.2f}", "Fisher's one-sided exact test of the runs that add, small arm against large, p")
-    failing = [errors(run) for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
+    failing = [run for run in runs[SQUARE, *LARGE] if adds([run])[0] == 0]
     for i, name in enumerate(("one", "other")):
-        missed = failing[i] if i < len(failing) else Counter()
-        (step, count), total = missed.most_common(1)[0] if missed else (None, None), missed.total()
+        missed = usual_error(failing[i], int) if i < len(failing) else (None, None, None)
         rests = "the most frequent error of a run of the large arm that does not add"
-        found[f"errors-{name}"] = Fact((step, count, total), "{:+.0f} in {} of {}", rests)
+        found[f"errors-{name}"] = Fact(missed, "{:+.0f} in {} of {}", rests)
     shares = arms.shares(runs[SQUARE, *LARGE])
     edge, middle = rings(runs[SQUARE, *LARGE]).mean(0)[[0, -1]]
     slow = low_rate.get((SQUARE, *LARGER), ())
@@ -271,9 +265,9 @@ def facts(
     for name, arm in (("crossed-decay", CROSSED[0]), ("crossed-start", CROSSED[1])):
         rests = f"of the square right, mean over seeds, {arms.name_of(arm)}"
         found[name] = Fact(_mean(runs[SQUARE, *arm]), "{:.0%}", rests)
-    for name, group in zip(("large", "small"), by_form.get(("GPT-2", 1e-3), ((), ())), strict=True):
+    for name, arm in (("large", LARGE), ("small", SMALL)):
         rests = "of the square right, one trial in GPT-2's form, learning rate 0.001"
-        found[f"gpt2-{name}-high"] = Fact(_mean(group), "{:.1%}", rests)
+        found[f"gpt2-{name}-high"] = Fact(_mean(in_trials.get(arm, ())), "{:.1%}", rests)
     return found | _gpt2_facts(gpt2)
 
 
@@ -300,29 +294,20 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
     for name in ("starts", "decays"):
         p = arms.by_ranks(arms.shares(runs["large"]), arms.shares(runs[name])).p if all(runs.values()) else None
         found[f"gpt2-{name}-ranks"] = Fact(p, "{:.2g}", f"less {less}, p, {there[name]}")
-    for name in ("starts", "decays"):
-        some = kept(runs[name])
-        count = (neighbourly(some), len(some)) if some else None
+    for size, name in (("small", "starts"), ("large", "decays")):
+        looks = most_alike(runs[name])
         rests = f"runs that keep their weights in which no numbers are more alike than neighbours, {there[name]}"
-        found[f"gpt2-{name}-alike"] = Fact(count, "{} of {}", rests)
-    for key, name, turned, said in (
-        ("small-dial", "starts", True, ("misses", "far")),
-        ("large-dial", "decays", True, ("misses", "far")),
-        ("small-ruler", "starts", False, ("right",)),
-        ("large-ruler", "decays", False, ("right",)),
-    ):
-        of = [run for run in kept(runs[name]) if (neighbourly([run]) == 0) == turned][:1]
-        rests = f"the first run whose numbers lie on a {key.split('-')[1]}, {there[name]}"
-        every = {
-            "right": Fact(mean(arms.shares(of)), "{:.1%}", f"of the square right, {rests}"),
-            "misses": Fact(
-                usual_error(of[0]) if of else (None, None, None),
-                "±{} in {} of {}",
-                f"the most frequent size of an error, {rests}",
-            ),
-            "far": Fact(int(alike(of).argmax()) + 1 if of else None, "{}", f"distance of the numbers most alike, {rests}"),
+        found[f"gpt2-{name}-alike"] = Fact(neighbourly(looks) if looks else None, "{} of {}", rests)
+        rests = f"the first run whose numbers lie on a {{}}, {there[name]}"
+        dial, far = next(((run, far) for run, far in looks if far > 1), (None, None))
+        ruler = [run for run, far in looks if far == 1][:1]
+        missed = usual_error(dial) if dial else (None, None, None)
+        on_dial, on_ruler = rests.format("dial"), rests.format("ruler")
+        found |= {
+            f"{size}-dial-misses": Fact(missed, "±{} in {} of {}", f"the most frequent size of an error, {on_dial}"),
+            f"{size}-dial-far": Fact(far, "{}", f"distance of the numbers most alike, {on_dial}"),
+            f"{size}-ruler-right": Fact(_mean(ruler), "{:.1%}", f"of the square right, {on_ruler}"),
         }
-        found |= {f"{key}-{what}": every[what] for what in said}
     return found
 
 
@@ -347,8 +332,9 @@ def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]
     """By form and learning rate: the two arms of the trials, then of what is reported."""
     rows = []
     for what, found in (("trial", by_setting([tried])), ("reported", by_setting(shown))):
-        for (form, rate), pair in found.items():
-            if all(pair):
+        for (form, rate), groups in sorted(found.items()):
+            pair = [groups[arm] for arm in (LARGE, SMALL) if arm in groups]
+            if len(pair) == 2:
                 seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
                 shares = [arms.percents(group, arms.shares(group)) for group in pair]
                 rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares[0], *shares[1]))
@@ -360,7 +346,7 @@ ERROR_HEAD = ("form", "learning rate", "γ", "weight decay", "seed", "% of the s
 
 def error_rows(groups: Sequence[Sequence[StoredRun]]) -> list[tuple[str, ...]]:
     """By how much those runs miss that have learned something of the square and do not add there."""
-    some = [run for group in groups for run in group if dict(run.spec.task)["split"] == SQUARE]
+    some = [run for group in groups for run in group if task_of(run).split == SQUARE]
     rows = []
     for run in (run for run in some if 1 - WELL <= run.metrics["test"] < WELL):
         often = ", ".join(f"{step:+d} ({count:,})" for step, count in errors(run).most_common(4))
