@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, asking, by_exact_test
@@ -10,7 +10,7 @@ from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.addition import metrics
-from lib.language.addition.metrics import WELL, Arm
+from lib.language.addition.metrics import WELL
 from lib.language.arms import FITTED
 from lib.language.experiments import CROSSED, LARGE, LARGER, LOW_RATE, RANDOM, SMALL, SQUARE
 
