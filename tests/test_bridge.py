@@ -106,7 +106,7 @@ def test_a_start_that_has_not_learned_is_shown_and_not_compared() -> None:
     plt.close(figure)
     said = bridge.sentence([AHEAD, none])
     assert said.startswith("On 1 task in 1 setting ")
-    assert "did not learn its training: anchors." in said
+    assert "fewer than two runs learned their training: anchors." in said
     assert bridge.rows([none]).splitlines()[-1].rstrip(" |").endswith("0 of 2, 2 | 0.01, not learned | 0.60 | –")
 
 

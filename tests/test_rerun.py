@@ -107,7 +107,7 @@ def test_measured_times_in_suitable_units(measured: Measured, seconds: float, wo
 
 STORED = "With stored results it takes 12 seconds on 2 cores."
 UNKNOWN = "How long it takes with stored results has not been measured."
-NO_GPU = "On a GPU: not measured; no stored run is from one."
+NO_GPU = "On a GPU: not measured; none of its stored runs is from one."
 CORES = f"on two cores ({plain(CPU)}); a run took"
 HOW = f"minutes {CORES}"
 TWO_THREADS = replace(trained(100), provenance={"device": CPU, "threads": 2})

@@ -351,7 +351,11 @@ def sentence(found: Sequence[Task]) -> str:
         f"On {number_of(count, 'task')} in {number_of(len(leads), 'setting')} the smaller start is ahead in "
         f"{len(ahead)}{named(ahead)}, behind in {len(behind) or 'none'}{named(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
-        + (f" Not compared, since a start did not learn its training: {'; '.join(unlearned)}." if unlearned else "")
+        + (
+            f" Not compared, since of a start fewer than two runs learned their training: {'; '.join(unlearned)}."
+            if unlearned
+            else ""
+        )
         + (f" In {decayed} of the settings weight decay changes with the start, as in the paper." if decayed else "")
     )
 

@@ -64,7 +64,9 @@ def times(name: str, runs: Sequence[StoredRun]) -> str:
         )
     total = sum(run.seconds for run in on_gpu)
     lines.append(
-        f"- On a GPU: {_minutes(total)} of process time." if on_gpu else "- On a GPU: not measured; no stored run is from one."
+        f"- On a GPU: {_minutes(total)} of process time."
+        if on_gpu
+        else "- On a GPU: not measured; none of its stored runs is from one."
     )
     return "\n".join(lines)
 

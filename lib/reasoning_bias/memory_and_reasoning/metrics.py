@@ -316,7 +316,6 @@ def facts(
     """What the text of chapter 9 says: of the main runs, all at SMALL, a finer grid, runs without norms, on many rows, of
     Emb-MLP and of Emb-MLP with noise; and, in a shorter training, with labels from all keys and with labels near the key."""
     large = at(runs, LARGE)
-    ratio, held = _ratio, _held
     fine = ratios_by_gamma([*runs, *finer])
     kept = {gamma: middle(found) for gamma, found in fine.items() if found}
     first, last = min(fine), max(fine)
@@ -331,11 +330,11 @@ def facts(
         **_range_facts(ordinary, window),
         **_large_start_facts(runs, small, plain),
         "small": Fact(
-            ratio(small), "{:.1f}", f"steps to half of the loss, memory over reasoning, γ = {SMALL:g}, geometric mean, {who}"
+            _ratio(small), "{:.1f}", f"steps to half of the loss, memory over reasoning, γ = {SMALL:g}, geometric mean, {who}"
         ),
-        "large": Fact(ratio(large), "{:.1f}", f"the same, γ = {LARGE:g}, {few}"),
-        "held-small": Fact(held(small), "{:.0%}", f"held-out pairs right at best, γ = {SMALL:g}, mean of {who}"),
-        "held-large": Fact(held(large), "{:.0%}", f"the same, γ = {LARGE:g}, {few}"),
+        "large": Fact(_ratio(large), "{:.1f}", f"the same, γ = {LARGE:g}, {few}"),
+        "held-small": Fact(_held(small), "{:.0%}", f"held-out pairs right at best, γ = {SMALL:g}, mean of {who}"),
+        "held-large": Fact(_held(large), "{:.0%}", f"the same, γ = {LARGE:g}, {few}"),
         "rows-small": Fact(
             end(small, "reasoning"), "{:.0%}", f"trained rows of reasoning right at the end, γ = {SMALL:g}, {who}"
         ),
@@ -348,13 +347,15 @@ def facts(
             "{:.0%}",
             f"of the rise from γ = {first:g} to {last:g}, in logarithms, below {near:g}",
         ),
-        "plain-small": Fact(held(at(plain, SMALL)), "{:.0%}", f"held-out pairs right at best without norms, γ = {SMALL:g}"),
-        "plain-large": Fact(held(at(plain, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
-        "plain-middle": Fact(held(at(plain, MIDDLE)), "{:.0%}", f"the same, γ = {MIDDLE:g}"),
-        "many-small": Fact(held(at(many, SMALL)), "{:.0%}", f"held-out pairs right at best, ten times the rows, γ = {SMALL:g}"),
-        "many-large": Fact(held(at(many, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
-        "emb-small": Fact(held(at(emb, SMALL)), "{:.0%}", f"held-out pairs right at best, Emb-MLP, γ = {SMALL:g}"),
-        "emb-large": Fact(held(at(emb, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
+        "plain-small": Fact(_held(at(plain, SMALL)), "{:.0%}", f"held-out pairs right at best without norms, γ = {SMALL:g}"),
+        "plain-large": Fact(_held(at(plain, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
+        "plain-middle": Fact(_held(at(plain, MIDDLE)), "{:.0%}", f"the same, γ = {MIDDLE:g}"),
+        "many-small": Fact(
+            _held(at(many, SMALL)), "{:.0%}", f"held-out pairs right at best, ten times the rows, γ = {SMALL:g}"
+        ),
+        "many-large": Fact(_held(at(many, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
+        "emb-small": Fact(_held(at(emb, SMALL)), "{:.0%}", f"held-out pairs right at best, Emb-MLP, γ = {SMALL:g}"),
+        "emb-large": Fact(_held(at(emb, LARGE)), "{:.0%}", f"the same, γ = {LARGE:g}"),
         "emb-noise": Fact(
             float(best(noisy).max()), "{:.0%}", "held-out pairs right at best, Emb-MLP on all nine tokens, highest run"
         ),
