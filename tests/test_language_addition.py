@@ -33,6 +33,7 @@ from lib.language.experiments import (
     adding_specs,
     gpt2_adding_specs,
     low_rate_specs,
+    post_adding_specs,
 )
 from lib.language.study import Adding, make_adding
 
@@ -101,9 +102,10 @@ GOOD = {(SQUARE, *SMALL): 0.99, (SQUARE, *LARGE): 0.4, (SQUARE, *LARGER): 0.3, (
 
 def planted(share: Mapping[metrics.Arm, float] = GOOD, train: float = 1.0, spread: float = 0.005) -> list[Planted]:
     runs = []
-    for arm, specs in adding_specs("laptop").items():
+    new = {(SQUARE, *arm): specs for arm, specs in post_adding_specs("laptop").items()}
+    for arm, specs in [*adding_specs("laptop").items(), *new.items()]:
         for spec in specs:
-            value = share.get(arm, 0.5) - spread * spec.seed
+            value = share.get(arm, 0.5) - spread * (spec.seed % 3)
             rings = np.linspace(1, max(0, 2 * value - 1), 21).tolist()
             history = {"step": [500, 1000], "test": [0.1, value], "train": [0.5, train], "rings": [[0.0] * 21, rings]}
             runs.append(planted_run(spec, {"test": value, "train": train, "rings": rings}, history, kept=hole))
@@ -184,13 +186,15 @@ DIAL = torch.stack([turn(torch.arange(402.0) * (4 / 9) * 2 * torch.pi) for turn 
 """Embeddings of marks and numbers: on a line, and on a circle that nine steps turn round four times."""
 
 
-def test_numbers_on_a_dial_are_alike_a_turn_apart() -> None:
+def test_numbers_on_a_dial_are_alike_a_turn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     row, dial = (planted_run(gpt2_adding_specs("laptop")[LARGE][0], {}, weights={"embedding.token": e}) for e in (ROW, DIAL))
     found = metrics.alike([row, dial])
     assert found.shape == (2, metrics.FAR)
     assert found[0].argmax() == 0
     assert found[1] == pytest.approx(np.cos(2 * np.pi * 4 / 9 * np.arange(1, 21)), abs=1e-2)  # 200 numbers: 22.2 turns of nine
-    assert [metrics.neighbourly(some) for some in ([], [row], [dial], [row, dial])] == [0, 1, 0, 1]
+    monkeypatch.setattr(metrics, "kept", list)
+    assert metrics.most_alike([row, dial]) == [(row, 1), (dial, 9)]
+    assert [metrics.neighbourly(metrics.most_alike(some)) for some in ([], [row], [row, dial])] == [(0, 0), (1, 1), (1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -206,6 +210,46 @@ def test_which_numbers_look_alike_is_judged_by_runs_with_weights(
     runs = [planted_run(spec, {}, weights=weights.get(arm) if spec.seed > 1 else None) for arm, spec in specs]
     assert judged(CLAIMS, "adding-gpt2-numbers", runs)["status"] == status
     assert judged(CLAIMS, "adding-gpt2-numbers", [planted_run(run.spec, {}) for run in runs])["status"] == "not run"
+
+
+def on_a_dial(step: int, off: int, share: float = 0.5, seed: int = 3) -> Planted:
+    """A run of the large arm that takes numbers `step` apart for each other, and misses by `off`."""
+    angle = torch.arange(402.0)[:, None] * 2 * torch.pi / step
+    spec = replace(post_adding_specs("laptop")[LARGE][0], seed=seed)
+    wrong = lambda run: {run.steps: {"off": hole(run)[run.steps]["off"] * off / -3}}
+    numbers = torch.cat([angle.cos(), angle.sin(), torch.linspace(-0.1, 0.1, 402)[:, None]], 1)  # least alike far apart
+    return planted_run(spec, {"test": share, "train": 1.0}, kept=wrong, weights={"embedding.token": numbers})
+
+
+@pytest.mark.parametrize(
+    ("errors", "status"),
+    [
+        ((4, -6, 9, 13), "reproduced"),
+        ((5, 6, 8, -13), "reproduced"),  # one off is near enough
+        ((4, 6, 9, 2), "reproduced"),  # three of four
+        ((6, 4, 13, 9), "no clear effect"),
+        ((4, 6, 1, 1), "partly"),  # who is off by one is not judged: two are left, and too few to be rare
+    ],
+)
+def test_errors_are_judged_by_the_distance_at_which_numbers_look_alike(errors: tuple[int, ...], status: str) -> None:
+    runs = {
+        run.seed: on_a_dial(step, off, seed=run.seed)
+        for run, step, off in zip(post_adding_specs("laptop")[LARGE], (4, 6, 9, 13), errors, strict=False)
+    }
+    every = [run for run in planted(GOOD | {(SQUARE, *LARGE): 0.99}) if run.spec.experiment == "language-addition-post"]
+    every = [runs.get(run.spec.seed, run) if run.spec.gamma == LARGE[0] else run for run in every]
+    assert judged(CLAIMS, "adding-misses", every)["status"] == status
+
+
+def test_runs_that_know_nothing_or_all_of_the_square_miss_by_no_step() -> None:
+    assert [metrics.misses_far(on_a_dial(4, off, share)) for off, share in ((4, 0.5), (4, 0.04), (4, 0.95), (1, 0.5))] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert metrics.alike_where_they_miss([on_a_dial(4, 4)]) == (0, 1.0, 1.0)  # one run alone has no other way
+    assert metrics.usual_error(on_a_dial(4, -6, 0.9)) == (6, 144, 144)
 
 
 def test_errors_are_told_by_their_size() -> None:
