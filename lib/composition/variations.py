@@ -324,4 +324,29 @@ def factor_specs(profile: str) -> dict[str, list[RunSpec]]:
 
 
 FACTORS_OF_GPT2 = Experiment(FACTORS_NAME, "GPT-2's form, one factor at a time", 1, make_study, in_one_list(factor_specs))
-VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, KEYS, FEW, DATA, GPT2, FACTORS_OF_GPT2)
+
+# --- The same, of the two parts that seemed to matter, on new seeds and until all have learned (ours) ---
+
+UNTIL_NAME = "composition-gpt2-until-learned"
+UNTIL = (NOTHING, HEADS, NORM)
+UNTIL_SEEDS, LONGER = range(8, 16), 4
+
+
+def until_learned_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{factor: runs} of the smaller starts, with a limit LONGER times as far, at which a run stops that has not learned before.
+    Only the profiles smoke and laptop have them."""
+    found = {}
+    for name in UNTIL:
+        specs = {spec.gamma: spec for spec in factor_specs(profile)[name] if spec.gamma > min(FACTORS_GAMMAS)}
+        seeds = UNTIL_SEEDS if profile == "laptop" else UNTIL_SEEDS[:1]
+        longer = [
+            replace(s, experiment=UNTIL_NAME, train=replace(s.train, steps=LONGER * s.train.steps)) for s in specs.values()
+        ]
+        found[name] = [replace(spec, seed=seed) for spec in longer for seed in seeds]
+    return found
+
+
+UNTIL_LEARNED = Experiment(
+    UNTIL_NAME, "GPT-2's form, three factors until all have learned", 1, make_study, in_one_list(until_learned_specs)
+)
+VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, KEYS, FEW, DATA, GPT2, FACTORS_OF_GPT2, UNTIL_LEARNED)

@@ -10,7 +10,7 @@ from lib.composition.gpt2 import metrics
 from lib.composition.phase_diagram.metrics import ends, largest
 from lib.composition.runs import MAPPINGS, REGION, learned_among
 from lib.composition.trends import BY_GAMMA, GOES_WITH, slope
-from lib.composition.variations import FACTORS_GAMMAS, GPT2, NORM, NOTHING
+from lib.composition.variations import FACTORS_GAMMAS, GPT2, HEADS, LONGER, NORM, NOTHING
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.claim import OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, by_exact_test, by_interval, in_settings
 from lib.core.read.measures import seeds
@@ -67,6 +67,27 @@ def factors(store: Store, profile: str) -> Measured:
     )
 
 
+def _fewer(store: Store, profile: str, name: str) -> Measured:
+    """Do fewer small starts compose with this factor changed than with nothing changed, seed by seed?"""
+    found = metrics.until_learned(store, profile)
+    plain, changed = found[NOTHING], found[name]
+    less, more = metrics.fewer_by_seed(plain, changed)
+    least = 0.5 ** seeds(plain)
+    (a, n), (b, m) = metrics.composing(plain), metrics.composing(changed)
+    test = by_exact_test(f"{a} of {n} runs compose with nothing changed, {b} of {m} with {name}: p", less, more, least, RARE)
+    share = min(len(learned_among(runs)) / len(runs) for runs in (plain, changed))
+    done = Part("least share of runs that have learned", share, ">=", LEARNED_SHARE, given=True)
+    return Measured((done, test), seeds(plain))
+
+
+def norm_after(store: Store, profile: str) -> Measured:
+    return _fewer(store, profile, NORM)
+
+
+def one_head(store: Store, profile: str) -> Measured:
+    return _fewer(store, profile, HEADS)
+
+
 _SMALL = " and ".join(f"{gamma:g}" for gamma in FACTORS_GAMMAS if gamma > metrics.LARGE)
 CLAIMS = (
     Claim(
@@ -99,5 +120,22 @@ CLAIMS = (
         "test that sees no rise does not show",
         question="flip",
         figure="8.2",
+    ),
+    *(
+        Claim(
+            f"gpt2-until-{key}",
+            "ours",
+            "chapter 8",
+            f"In GPT-2's form fewer small starts compose with {what}, also when trained until they have learned.",
+            "not in the sources",
+            f"eight new seeds at γ = {_SMALL}, a limit {LONGER} times as far: {LEARNED_SHARE:.0%} of the runs of either form "
+            f"have learned; fewer of a seed's runs compose, with more than half of their answers inferential, than with "
+            f"nothing changed: exact one-sided test of differences within seeds, p at most {RARE:g}",
+            check,
+            revised="seen in shorter runs, of which many had not learned; then asked of new seeds",
+            question="flip",
+            figure="8.3",
+        )
+        for key, what, check in (("norm", f"the {NORM}", norm_after), ("heads", HEADS, one_head))
     ),
 )

@@ -10,10 +10,10 @@ from lib.composition.phase_diagram.metrics import composes, ends, exact_kind
 from lib.composition.runs import MAPPINGS, learned, learned_among
 from lib.composition.trajectories import PLAYED
 from lib.composition.trends import BY_GAMMA, slope
-from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs
+from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs, until_learned_specs
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact, sign_test, sign_test_by
+from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact, sign_flips, sign_test, sign_test_by
 from lib.core.record.store import Store, StoredRun, load, load_stored
 
 LARGE = 0.3
@@ -25,6 +25,27 @@ def factor_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     if not any(specs := factor_specs(profile)) or not all(specs.values()):
         raise LookupError(f"the profile {profile} has no runs with one factor changed")
     return {name: load(group, store) for name, group in specs.items()}
+
+
+def until_learned(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    """{what is changed: runs of small starts until they have learned}. Raises LookupError where some are missing."""
+    specs = until_learned_specs(profile)
+    if not all(specs.values()):
+        raise LookupError(f"the profile {profile} has no runs until all have learned")
+    return {name: load(group, store) for name, group in specs.items()}
+
+
+def composing(runs: Sequence[StoredRun]) -> tuple[int, int]:
+    """How many runs, of how many, are of the inferential kind."""
+    return _inferential(runs), len(runs)
+
+
+def fewer_by_seed(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tuple[float, float]:
+    """Are fewer of the others inferential? Exact p of the differences between counts of one seed, and p of the opposite: a
+    seed is one draw, whatever γ its runs have."""
+    count = lambda some, seed: _inferential([run for run in some if run.spec.seed == seed])
+    differences = [count(runs, seed) - count(others, seed) for seed in sorted({run.spec.seed for run in runs})]
+    return sign_flips(differences, "greater"), sign_flips([-value for value in differences], "greater")
 
 
 def small(runs: Sequence[StoredRun]) -> list[StoredRun]:
