@@ -64,12 +64,32 @@ def maps(runs: Mapping[str, np.ndarray], low: int) -> Figure:
     return fig
 
 
+def turns(runs: Mapping[str, Mapping[str, np.ndarray]], cut: Mapping[str, str], longest: float = 5.0) -> Figure:
+    """By how much runs miss, in turns of their own dial, where a part of their numbers is cut. runs: {run: what `parts.cuts`
+    says}; cut: {the part: title}, a panel each; a row a run, a dot a size of an error, as large as it is frequent among all."""
+    with style.look():
+        shape = {"figsize": (style.WIDTH, 1.3 + 0.27 * len(runs)), "sharey": True}
+        fig, axes = plt.subplots(1, len(cut), **shape)
+        for ax, (part, title), colour in zip(axes, cut.items(), (style.VERMILLION, style.BLUE), strict=True):
+            for turn in range(int(longest) + 1):
+                ax.axvline(turn, color=style.LIGHT, lw=0.8, zorder=0)
+            for row, found in enumerate(runs.values()):
+                size, count = np.unique(abs(found[part][found[part] != 0]), return_counts=True)
+                area = 160 * count / max(1, count.sum())
+                ax.scatter(size / found["period"], np.full(len(size), row), area, color=colour, alpha=0.85, lw=0)
+            ax.set(xlabel="error, in turns of the dial", xlim=(-0.2, longest + 0.2))
+            ax.set_title(title, fontsize=9)
+        axes[0].set_yticks(range(len(runs)), list(runs))
+        axes[0].set_ylim(len(runs) - 0.5, -0.5)
+    return fig
+
+
 def alike(groups: Mapping[str, np.ndarray]) -> Figure:
     """How alike two numbers are by their distance. groups: {start: (R, distances) mean cosines}, the larger start first; a line
     a run, a mark where numbers are most alike."""
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 3.1))
-        for (name, values), colour in zip(groups.items(), (STARTS[0], STARTS[-1]), strict=True):
+        for (name, values), colour in zip(groups.items(), (style.BLUE, style.VERMILLION), strict=True):
             x = np.arange(1, values.shape[1] + 1)
             for row, line in enumerate(values):
                 ax.plot(x, line, color=colour, lw=1.4, label=name if not row else None)
