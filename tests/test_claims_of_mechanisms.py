@@ -325,14 +325,17 @@ def test_growth_in_turn_is_what_is_asked(telling: None) -> None:
         status("eigenvalue-growth", others + growing(0.95, *histories)),
         held("eigenvalue-growth", others + growing(0.95, *histories)),
     )
-    assert judge(*in_turn) == (REPRODUCED, [True, True, True])
-    assert judge(after(2), after(3), after(4)) == (PARTLY, [False, True, True])  # 4,000 is not half again as late as 3,000
-    assert judge(after(1), after(2), after(2)) == (PARTLY, [True, False, True])
-    assert judge([0.1, *late[1:]], after(2), after(3)) == (PARTLY, [True, True, False])
-    assert judge(late, after(0), after(0)) == (NO_EFFECT, [False] * 3)
+    assert judge(*in_turn) == (REPRODUCED, [True, True])
+    assert judge(after(2), after(3), after(4)) == (NO_EFFECT, [False, False])  # 4,000 is not half again as late as 3,000
+    assert judge(after(1), after(2), after(2)) == (PARTLY, [True, False])
+    assert judge([0.1, *late[1:]], after(2), after(3)) == (REPRODUCED, [True, True])  # whether growth stops is not asked
+    assert judge(late, after(0), after(0)) == (NO_EFFECT, [False, False])
     assert status("eigenvalue-growth", growing(0.35, *in_turn) + growing(1.25, *in_turn)) == NOT_RUN
-    half = others + growing(0.95, *in_turn)[:4] + growing(0.95, late, after(0), after(0))[4:]
-    assert held("eigenvalue-growth", half) == [False, False, True]  # half of them are not most
+    mixed = lambda *histories: others + growing(0.95, *histories)[:4] + growing(0.95, late, after(0), after(0))[4:]
+    assert held("eigenvalue-growth", mixed(*in_turn)) == [False, False]  # half of them are not most
+    assert status("eigenvalue-growth", mixed(*in_turn)) == TOO_SMALL
+    refuted = mixed(after(2), after(3), after(4))  # that the third of half of them is later does not leave it open
+    assert status("eigenvalue-growth", refuted) == NO_EFFECT
 
 
 def both_answers(gamma: float, rank: tuple[float, float], n: int = 4) -> list[StoredRun]:

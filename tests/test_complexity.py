@@ -20,11 +20,14 @@ from lib.composition.condensation.metrics import (
     condensation,
     greedy_groups,
     growth,
+    growth_facts,
     late_change,
+    lead,
     matrices,
     measures,
     neuron_cosines,
     row_compared,
+    rows_facts,
 )
 from lib.composition.information_flow.metrics import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.composition.spectra import covariance_eigenvalues, keys_embedding, stable_rank, watch
@@ -32,6 +35,7 @@ from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
 from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
+from lib.core.read.fact import ABSENT
 from lib.core.read.statistics import numerical_order, spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.jobs import sweep
@@ -313,6 +317,70 @@ def test_settling_is_asked_of_the_last_quarter_before_the_rate_falls() -> None:
     cosine = replace(run.spec, train=replace(run.spec.train, schedule="cosine", anneal=0, steps=10_000))
     run = replace(run, spec=cosine)
     assert changes(1000, 0) == pytest.approx(0.1)
+
+
+def test_the_lead_is_the_least_once_the_largest_has_grown() -> None:
+    history = {"step": [100, 200, 300, 400], "eigenvalue 1": [0.5, 6.0, 10.0, None], "eigenvalue 2": [0.5, 2.0, 4.0, 9.0]}
+    assert lead(replace(new_seed(), history=history)) == pytest.approx(2.5)  # before a tenth of 10 it is 1
+
+
+def test_growth_is_told_of_runs_that_had_learned() -> None:
+    """The rate falls at 7,000, so that its last quarter begins at 5,250."""
+    after = lambda n, end=9.0: [0.1] * n + [end] * (8 - n)
+
+    def grown(gamma: float, offset: int, learned: int, *histories: list[float]) -> StoredRun:
+        steps = list(range(1000, 9000, 1000))
+        history = {"step": steps, "train": [0.99 if step >= learned else 0.98 for step in steps]}
+        history |= {f"eigenvalue {i + 1}": values for i, values in enumerate(histories)}
+        return replace(new_seed(gamma, offsets={offset: 1.0}), history=history, fit_step=1000)
+
+    flat = ([9.0] * 7 + [18.0], after(0, 8.0), after(0, 7.0))
+    ahead = ([9.0] * 7 + [18.0], after(0, 5.0), after(0, 4.0))
+    later = [
+        grown(0.95, -10, 5000, [1, 9, 9, 9, 9, 8, 10, 11], after(2, 4.0), after(3, 3.0)),  # 3,000 is half again 2,000
+        grown(0.95, -10, 2000, [9.0] * 5 + [10, 14, 20], after(2, 4.0), after(2, 3.0)),
+        grown(1.1, -6, 2000, *flat),
+        grown(1.1, -10, 6000, *ahead),  # learned too late to be asked, but before the rate falls
+        grown(1.4, -6, 7000, *flat),
+        grown(1.4, -6, 8000, *flat),
+        grown(0.75, -6, 9000, *flat),  # not small
+    ]
+    high = [grown(1.25, -10, 2000, after(1), after(2, 3.0), after(3, 2.0)), grown(1.25, -10, 2000, *ahead)]
+    said = {name: fact.text for name, fact in growth_facts(high, later).items()}
+    assert said["grow-late"] == "one of two"
+    counts = {"runs": "six", "follow": "two", "turn": "one", "unlearned": "one"}
+    counts |= {"settled": "three", "composed": "two", "table": "one"}
+    assert {name: said[f"judged-{name}"] for name in counts} == counts
+    assert (said["composed-change"], said["table-change"], said["table-gain"]) == ("25% to 40%", "0%", "100%")
+    assert (said["lead-composing"], said["lead-others"]) == ("1.8", "1.1")
+    assert (said["hold"], said["known"], said["learned"]) == ("6,000", "95%", "99%")
+    none = {name: fact.text for name, fact in growth_facts([], later[-1:]).items()}
+    assert (none["judged-runs"], none["composed-change"], none["table-gain"], none["lead-others"]) == ("none", *[ABSENT] * 3)
+
+
+def test_rows_are_counted_with_and_without_composing(telling: None) -> None:
+    """A row, steps of three or four, and steps of two: what is told of those that go key first is not of those that compose."""
+    shares = {"row": (0.9, 0.1, 0, 0), "strands": (0.1, 0.1, 0.4, 0.4), "other": (0, 1, 0, 0)}
+
+    def seed(gamma: float, way: str, lies: str, **offsets: float) -> StoredRun:
+        told = {int(name[1:]) * -1: share for name, share in offsets.items()}
+        return new_seed(gamma, 0, way, told, step_shares=np.array([*shares[lies], *[0] * 5]))
+
+    later = [
+        seed(1.1, KEY_FIRST, "row", m10=0.4, m11=0.6),
+        seed(1.1, KEY_FIRST, "strands", m10=0.4, m11=0.6),
+        seed(1.1, KEY_FIRST, "strands", m6=1.0),
+        seed(1.1, KEY_FIRST, "row", m6=1.0),
+        seed(1.1, PAIR_FIRST, "strands", m10=1.0),
+        seed(1.1, PAIR_FIRST, "other", m6=1.0),
+        seed(0.75, PAIR_FIRST, "strands", m10=1.0),
+    ]
+    said = {name: fact.text for name, fact in rows_facts(later).items()}
+    expected = {"composing": "four", "rows": "one", "first-composing": "two", "first": "four", "first-rows": "two"}
+    expected |= {"slips": "two", "both": "one", "first-strands": "two", "others": "three", "other-strands": "two"}
+    assert {name: said[f"later-{name}"] for name in expected} == expected
+    assert said["row-all-p"] == "0.2"  # of the 15 pairs that may not go key first, 3 have shares as small
+    assert said["strands-p"] == "0.67"  # one of three has none, and two of three go key first
 
 
 def test_rows_are_compared_among_runs_that_compose(telling: None) -> None:

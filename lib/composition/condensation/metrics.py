@@ -12,10 +12,10 @@ from typing import TypeVar
 import numpy as np
 from torch import Tensor
 
-from lib.composition.flip import by_turn, of_new_seeds
+from lib.composition.flip import CONFIRM_TRAIN, by_turn, of_new_seeds
 from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, compare_ways, composing, tsne, way
-from lib.composition.phase_diagram.metrics import MAJORITY, exact_kind, has_counts, share_of, slips, step_shares
-from lib.composition.runs import MAPPINGS
+from lib.composition.phase_diagram.metrics import MAJORITY, composes, exact_kind, has_counts, share_of, slips, step_shares
+from lib.composition.runs import LEARNED, MAPPINGS, learned_at
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import cosines, memoized
@@ -130,16 +130,100 @@ def growth(run: StoredRun) -> list[float]:
     return found
 
 
+def lead(run: StoredRun) -> float:
+    """How many times the second eigenvalue the largest is at the least, from the step on at which it has grown."""
+    start = growth(run)[0]
+    history = zip(*(run.history[name] for name in ("step", "eigenvalue 1", "eigenvalue 2")), strict=True)
+    return min(first / second for step, first, second in history if step >= start and first is not None and second)
+
+
+SMALL = 0.9
+"""γ of small initialization, for the growth of eigenvalues (our choice)."""
+LATER = 1.5
+"""So many times as late as the largest the second eigenvalue grows where it follows (our choice)."""
+
+
+def follows(run: StoredRun) -> bool:
+    """Does the second eigenvalue grow LATER times as late as the largest?"""
+    first, second, *_ = growth(run)
+    return second >= LATER * first
+
+
+def in_turn(run: StoredRun) -> bool:
+    """Does the second follow, and the third grow later still?"""
+    _, second, third, *_ = growth(run)
+    return follows(run) and third > second
+
+
+def peak_end(run: StoredRun) -> int:
+    """The step from which the learning rate falls."""
+    train = run.spec.train
+    end = train.steps - train.anneal
+    return min(end, run.fit_step + train.hold) if train.schedule == "fit" and run.fit_step is not None else end
+
+
+LATE = 0.75
+"""From this share of the steps before the rate falls on, growth is asked whether it goes on (our choice)."""
+
+
 def late_change(run: StoredRun) -> float:
     """How much the largest eigenvalue moves in the last quarter of the steps before the learning rate falls: its largest value
     there over its smallest, less 1. Infinity where fewer than two evaluations lie there."""
-    train = run.spec.train
-    end = train.steps - train.anneal
-    if train.schedule == "fit" and run.fit_step is not None:
-        end = min(end, run.fit_step + train.hold)
+    end = peak_end(run)
     history = zip(run.history["step"], run.history["eigenvalue 1"], strict=True)
-    late = [value for step, value in history if value is not None and 0.75 * end <= step <= end]
+    late = [value for step, value in history if value is not None and LATE * end <= step <= end]
     return max(late) / min(late) - 1 if len(late) > 1 else math.inf
+
+
+def learned_before(run: StoredRun) -> bool:
+    """Had it learned before the steps that `late_change` is asked of? Otherwise it says how a run learns, not whether growth
+    stops."""
+    return learned_at(run) <= LATE * peak_end(run)
+
+
+def fall_change(run: StoredRun) -> float:
+    """How much the largest eigenvalue gains while the learning rate falls: its last value over that at the last evaluation
+    before, less 1."""
+    history = zip(run.history["step"], run.history["eigenvalue 1"], strict=True)
+    known = [(step, value) for step, value in history if value is not None]
+    return known[-1][1] / [value for step, value in known if step <= peak_end(run)][-1] - 1
+
+
+def growth_facts(high: Sequence[StoredRun], later: Sequence[StoredRun]) -> dict[str, Fact]:
+    """How eigenvalues grow: of the new seeds at the higher γ that was trained first, and at the γ that judge it."""
+    judged = [run for run in later if run.spec.gamma > SMALL and "eigenvalue 1" in run.history]
+    at, at_judged = of_new_seeds(high), of_new_seeds(judged)
+    late = f"second eigenvalue grows {LATER:g} times as late as the largest"
+    count = in_words(sum(map(follows, high))), in_words(len(high))
+    found = {"grow-late": Fact(count, "{} of {}", f"{late}, {at}")}
+    everywhere = [*high, *judged]
+    for name, some in (
+        ("composing", composing(everywhere)),
+        ("others", [run for run in everywhere if not composes(run)]),
+    ):
+        rests = f"least ratio of the largest eigenvalue to the second once it has grown, {name}, {of_new_seeds(everywhere)}"
+        found[f"lead-{name}"] = Fact(min(map(lead, some), default=None), "{:.1f}", rests)
+    settled = [run for run in judged if learned_before(run)]
+    composed, table = ([run for run in settled if exact_kind(run) == kind] for kind in ("inferential", "symmetric"))
+    for name, some, words in (
+        ("runs", judged, "runs"),
+        ("follow", list(filter(follows, judged)), late),
+        ("turn", list(filter(in_turn, judged)), "of these, third later still"),
+        ("unlearned", [run for run in judged if learned_at(run) > peak_end(run)], "not learned when the rate falls"),
+        ("settled", settled, "learned before the last quarter of the steps before the rate falls"),
+        ("composed", composed, "of these, inferential"),
+        ("table", table, "of these, symmetric"),
+    ):
+        found[f"judged-{name}"] = Fact(in_words(len(some)), "{}", f"{words}, {at_judged}")
+    moves = "change of the largest eigenvalue in the last quarter of the steps before the rate falls, of those that had learned"
+    found["composed-change"] = Fact(span(map(late_change, composed)), "{:.0%} to {:.0%}", f"{moves}, inferential, {at_judged}")
+    found["table-change"] = Fact(max(map(late_change, table), default=None), "{:.0%}", f"{moves}, symmetric, {at_judged}")
+    gain = max(map(fall_change, table), default=None)
+    found["table-gain"] = Fact(gain, "{:.0%}", f"the larger gain of the two while the rate falls, symmetric, {at_judged}")
+    found["hold"] = Fact(CONFIRM_TRAIN.hold, "{:,}", "steps at the peak rate, from the step on at which the rows are known")
+    found["known"] = Fact(CONFIRM_TRAIN.fit_level, "{:.0%}", "share of the training rows that has to be right for that")
+    found["learned"] = Fact(LEARNED, "{:.0%}", "share of the training rows from which on a run has learned (our choice)")
+    return found
 
 
 # --- Does a number foretell the answer, or the way? ---
@@ -162,6 +246,11 @@ def best_measure(runs: Sequence[StoredRun]) -> tuple[str, float, float] | None:
 def in_a_row(run: StoredRun) -> float:
     """The share of the numbers whose nearest neighbour in the embedding is the next number, up or down."""
     return float(step_shares(run)[0])
+
+
+def in_strands(run: StoredRun) -> float:
+    """The share of the numbers whose nearest neighbour in the embedding is three or four away."""
+    return float(step_shares(run)[2:4].sum())
 
 
 def row_compared(runs: Sequence[StoredRun]) -> Comparison | None:
@@ -195,22 +284,35 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     found["row-p"] = Fact(row and row.p, "{:.2g}", f"exact test, neighbours one apart, {at['high']}; found in these runs")
     for key, group, offsets in (("first", first, (-11,)), ("late-one", late, (-9, -11)), ("late-three", late, (-7, -13))):
         missed = [(share_of(run, offsets), 1 - run.metrics["inferential"]) for run in group if has_counts(run)]
-        share = sum(m for m, _ in missed) / sum(n for _, n in missed) if missed else None
-        rests = f"of the answers that are not −10, those that are {' or '.join(map(str, offsets))}, {key}, {at['high']}"
-        found[f"{key}-misses"] = Fact(share, "{:.0%}", rests)
-    lags = [growth(run) for run in runs.high]
-    count = in_words(sum(b >= 1.5 * a for a, b, *_ in lags)), in_words(len(lags))
-    found["grow-late"] = Fact(count, "{} of {}", f"second eigenvalue grows half again as late as the largest, {at['high']}")
-    change = span(map(late_change, runs.high))
-    found["late-change"] = Fact(change, "{:.0%} to {:.0%}", f"change of the largest before the rate falls, {at['high']}")
-    asked = composing(runs.later)
-    row_runs, slipping = [run for run in asked if in_a_row(run) > MAJORITY], list(filter(slips, asked))
-    both = [run for run in slipping if in_a_row(run) > MAJORITY]
+        rests = f"of a run's answers that are not −10, those that are {' or '.join(map(str, offsets))}, {key}, {at['high']}"
+        found[f"{key}-misses"] = Fact(span(m / n for m, n in missed if n), "{:.0%} to {:.0%}", rests)
+    return found | rows_facts(runs.later) | growth_facts(runs.high, runs.later)
+
+
+def rows_facts(later: Sequence[StoredRun]) -> dict[str, Fact]:
+    """How numbers lie at the γ that judge whether the row goes with the way."""
+    asked, at = composing(later), of_new_seeds(later)
+    carrying = [run for run in later if way(run) == KEY_FIRST]
+    others = [run for run in later if way(run) != KEY_FIRST]
+    has_row = lambda runs: [run for run in runs if in_a_row(run) > MAJORITY]
+    slipping = list(filter(slips, asked))
+    found = {}
     for name, some, words in (
         ("composing", asked, "compose to within one step"),
-        ("rows", row_runs, "of these, numbers in a row"),
-        ("slips", slipping, "of these, more −11 than −10"),
-        ("both", both, "of the latter, numbers in a row"),
+        ("rows", has_row(asked), "of these, numbers in a row"),
+        ("first-composing", composing(carrying), "of those that compose, key first"),
+        ("first", carrying, "key first, composing or not"),
+        ("first-rows", has_row(carrying), "of these, numbers in a row"),
+        ("slips", slipping, "of those that compose, more −11 than −10"),
+        ("both", has_row(slipping), "of the latter, numbers in a row"),
+        ("first-strands", [r for r in carrying if in_strands(r) > MAJORITY], "key first, most numbers' neighbours 3 or 4 away"),
+        ("others", others, "not key first"),
+        ("other-strands", [r for r in others if in_strands(r) > MAJORITY], "of these, most numbers' neighbours 3 or 4 away"),
     ):
-        found[f"later-{name}"] = Fact(in_words(len(some)), "{}", f"{words}, {at['later']}")
+        found[f"later-{name}"] = Fact(in_words(len(some)), "{}", f"{words}, {at}")
+    anyway = compare_ways(later, in_a_row)
+    found["row-all-p"] = Fact(anyway and anyway.p, "{:.2g}", f"exact test, neighbours one apart, composing or not, {at}")
+    strands = compare_ways(asked, lambda run: -in_strands(run))
+    rests = f"exact test, neighbours 3 or 4 apart less often where the key goes first, of those that compose, {at}"
+    found["strands-p"] = Fact(strands and strands.p, "{:.2g}", rests)
     return found
