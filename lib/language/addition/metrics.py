@@ -9,10 +9,11 @@ from typing import Any, cast
 import numpy as np
 
 from lib.core.model.transformer import ModelSpec
-from lib.core.read.fact import Fact, mean, span
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.statistics import fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
+from lib.language.addition import parts
 from lib.language.addition_task import MARKS, Addition
 from lib.language.experiments import (
     ADDITION_SEARCH,
@@ -223,9 +224,10 @@ def facts(
     low_rate: Mapping[Arm, Sequence[StoredRun]],
     tried: Sequence[StoredRun],
     gpt2: Mapping[tuple[float, float], Sequence[StoredRun]],
+    new: Mapping[tuple[float, float], Sequence[StoredRun]],
 ) -> dict[str, Fact]:
-    """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, of the trials, and of GPT-2's
-    form."""
+    """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, of the trials, of GPT-2's form, and
+    of new seeds."""
     task = task_of(runs[RANDOM, *LARGER][0])
     small, in_trials = runs[SQUARE, *SMALL][0].spec, by_setting([tried]).get(("GPT-2", 1e-3), {})
     found = {
@@ -268,7 +270,42 @@ def facts(
     for name, arm in (("large", LARGE), ("small", SMALL)):
         rests = "of the square right, one trial in GPT-2's form, learning rate 0.001"
         found[f"gpt2-{name}-high"] = Fact(_mean(in_trials.get(arm, ())), "{:.1%}", rests)
-    return found | _gpt2_facts(gpt2)
+    return found | _gpt2_facts(gpt2) | _new_facts(new)
+
+
+DIAL_SEEDS = (5, 6, 9, 10)
+"""The runs of the large arm that no one had looked at when it was asked what cuts of their numbers do."""
+
+
+def _new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of the paper's two arms on new seeds: how many add, and what they answer without a part of their numbers."""
+    found = {}
+    for name, arm in (("large", LARGE), ("small", SMALL)):
+        runs = groups.get(arm, ())
+        rests = f"{arms.name_of(arm)}, new seeds, single precision"
+        count = (in_words(adds(runs)[0]), in_words(len(runs))) if runs else None
+        found[f"new-{name}"] = Fact(count, "{} of {}", f"runs that add, {rests}")
+        turned = [parts.period(run) for run in kept(runs)]
+        found[f"new-{name}-dials"] = Fact(span(turned), "{:.1f} to {:.1f}", f"numbers after which the dial comes back, {rests}")
+        for part in (parts.RULER, parts.DIAL, parts.OTHER):
+            shares = span(parts.right(run, part) for run in kept(runs))
+            found[f"new-{name}-{part}"] = Fact(shares, "{:.0%} to {:.0%}", f"of the square right with the {part} cut, {rests}")
+    large = kept(groups.get(LARGE, ()))
+    failing = [run for run in large if not adds([run])[0]]
+    asked = [run for run in large if run.spec.seed in DIAL_SEEDS]
+    turns, rests = "{:.2f} to {:.2f}", "how much errors are whole turns of a run's own dial, large arm"
+    for part in (parts.RULER, parts.DIAL):
+        value = span(parts.whole_turns(run, part) for run in asked)
+        found[f"asked-{part}"] = Fact(value, turns, f"{rests}, the four runs that were judged, the {part} cut")
+    found["failing-turns"] = Fact(
+        span(parts.whole_turns(run, parts.NOTHING) for run in failing), turns, f"{rests}, nothing cut"
+    )
+    found["failing-range"] = Fact(
+        span(arms.shares(failing)),
+        "{:.0%} to {:.0%}",
+        "of the square right, runs of the large arm on new seeds that do not add",
+    )
+    return found
 
 
 def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[str, Fact]:

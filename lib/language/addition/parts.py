@@ -93,6 +93,11 @@ def cuts(run: StoredRun) -> dict[str, np.ndarray]:
     return found | {"period": np.array([parts.period])}
 
 
+def period(run: StoredRun) -> float:
+    """After how many numbers the dial comes back."""
+    return float(cuts(run)["period"][0])
+
+
 def right(run: StoredRun, cut: str) -> float:
     """The share of the square that is right."""
     return float((cuts(run)[cut] == 0).mean())
@@ -100,5 +105,4 @@ def right(run: StoredRun, cut: str) -> float:
 
 def whole_turns(run: StoredRun, cut: str) -> float:
     """`coherence` of the errors with the dial of the run."""
-    found = cuts(run)
-    return coherence(found[cut], float(found["period"][0]))
+    return coherence(cuts(run)[cut], period(run))
