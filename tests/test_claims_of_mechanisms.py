@@ -24,7 +24,7 @@ from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
 from lib.composition.study import OFFSETS
 from lib.composition.trajectories import PLAYED
-from lib.composition.variations import FACTORS, FEW, GPT2, KEYS, NORM, factor_specs
+from lib.composition.variations import FACTORS, FEW, GPT2, KEYS, NORM, factor_specs, until_learned_specs
 from lib.composition.width import claims as width_claims
 from lib.composition.width import metrics as width_metrics
 from lib.composition.width.metrics import VARIABLES
@@ -641,6 +641,40 @@ def test_too_few_learned_runs_of_one_factor_tell_nothing(monkeypatch: pytest.Mon
     assert (status("gpt2-factors"), held("gpt2-factors")) == (TOO_SMALL, [False] + [True] * len(FACTORS))
     plant_unfinished(lambda spec: spec.gamma == 0.3)  # the large starts are not asked
     assert status("gpt2-factors") == REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("composes", "learned", "expected"),
+    [
+        (lambda spec: spec.model.norm == "pre", lambda spec: True, REPRODUCED),
+        (lambda spec: spec.model.norm == "pre" and spec.gamma == 0.7, lambda spec: True, REPRODUCED),  # one run less a seed
+        (lambda spec: spec.model.norm == "pre", lambda spec: spec.model.norm == "pre" or spec.seed < 14, REPRODUCED),
+        (lambda spec: spec.model.norm == "pre", lambda spec: spec.model.norm == "pre" or spec.seed < 13, TOO_SMALL),
+        (lambda spec: spec.model.norm == "pre" and spec.seed < 12, lambda spec: True, NO_EFFECT),  # four seeds: p = 1 / 16
+        (lambda spec: spec.model.norm == "pre" and spec.seed < 13, lambda spec: True, REPRODUCED),  # five: 1 / 32
+        (lambda spec: True, lambda spec: True, NO_EFFECT),
+        (lambda spec: spec.model.norm == "post", lambda spec: True, OPPOSITE),
+    ],
+)
+def test_the_norm_after_is_judged_by_seeds_and_once_all_have_learned(
+    monkeypatch: pytest.MonkeyPatch, composes: Callable[[RunSpec], bool], learned: Callable[[RunSpec], bool], expected: str
+) -> None:
+    train = lambda run: replace(run, metrics=run.metrics | {"train": 1.0 if learned(run.spec) else 0.9})
+    of = one_factor(lambda spec: float(composes(spec)))
+    monkeypatch.setattr(gpt2_numbers, "load", lambda specs, store: [train(run) for run in of(specs, store)])
+    assert status("gpt2-until-norm") == expected
+    assert status("gpt2-until-heads") == NO_EFFECT  # one head answers as several do
+    assert judged(CLAIMS, "gpt2-until-norm", [], "paper")["status"] == NOT_RUN
+
+
+def test_until_learned_has_the_small_starts_on_seeds_of_its_own() -> None:
+    before = {spec.seed for specs in factor_specs("laptop").values() for spec in specs}
+    for name, specs in until_learned_specs("laptop").items():
+        (model,) = {spec.model for spec in factor_specs("laptop")[name]}
+        assert {spec.model for spec in specs} == {model}
+        assert {(spec.gamma, spec.train.steps) for spec in specs} == {(0.7, 16_000), (0.9, 16_000)}
+        assert not before & {spec.seed for spec in specs}
+    assert not any(until_learned_specs("paper").values())
 
 
 def test_the_facts_on_factors_tell_what_more_training_and_seeds_may_change() -> None:

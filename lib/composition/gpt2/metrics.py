@@ -90,8 +90,10 @@ def facts(
     by_norm: Mapping[str, Sequence[StoredRun]],
     found: Mapping[str, Sequence[StoredRun]],
     twins: Sequence[tuple[StoredRun, StoredRun]] = (),
+    until: Mapping[str, Sequence[StoredRun]] | None = None,
 ) -> dict[str, Fact]:
-    """What the text of chapter 8 says of the runs of either norm, of those with one factor changed, and of `played_twins`."""
+    """What the text of chapter 8 says of the runs of either norm, of those with one factor changed, of `played_twins`, and of
+    small starts trained until they have learned."""
     facts: dict[str, Fact] = {}
     for title, runs in by_norm.items():
         best = ends(runs)
@@ -114,7 +116,29 @@ def facts(
         facts
         | (_facts_on_parts(changed) | _facts_on_heads(changed) | _facts_on_norm(changed) if changed else {})
         | unchanged_facts(changed.get(NOTHING, []))
+        | _facts_until(until or {})
     )
+
+
+def _facts_until(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of new seeds of small starts, trained until they have learned: who composes, and whether fewer do than with nothing
+    changed."""
+    facts = {}
+    for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
+        runs = found.get(name, [])
+        rests = f"new seeds at γ > {LARGE:g}, until they have learned, changed: {name}"
+        known = learned_among(runs)
+        facts[f"until-{key}"] = Fact((_inferential(runs), len(runs)) if runs else None, "{} of {}", f"inferential, {rests}")
+        facts[f"until-{key}-learned"] = Fact(
+            (len(known), len(runs)) if runs else None, "{} of {}", f"with 99 % of their training rows, {rests}"
+        )
+        if name != NOTHING:
+            p = fewer_by_seed(found[NOTHING], runs)[0] if runs else None
+            rests = (
+                f"exact one-sided test of differences within seeds, fewer inferential runs than with nothing changed, {rests}"
+            )
+            facts[f"until-{key}-p"] = Fact(p, "{:.2g}", rests)
+    return facts
 
 
 def _facts_on_twins(twins: Sequence[tuple[StoredRun, StoredRun]]) -> dict[str, Fact]:
