@@ -76,7 +76,7 @@ def new_seed(
 
 TOLD = {
     "information_flow": ("edge_costs", "group_costs", "drawn", "patch_effects", "forgets_order", "knows_pair"),
-    "vectors": ("plain_contrast", "answers", "between", "answered", "shift"),
+    "vectors": ("plain_contrast", "answers", "between", "answered", "shift", "mended"),
     "condensation": ("measures_of", "step_shares"),
 }
 """Measures that need weights, which a new seed tells under `telling`."""

@@ -204,9 +204,32 @@ def test_both_answers_have_to_occur_among_runs_that_know_the_seen_pairs(monkeypa
     neither = make_run(symmetric=0.4, inferential=0.5)
     plant(pure, mixed, neither, make_run(inferential=1.0, test=0.9))
     status, _, failed = judged("task-generalization-differs")
-    assert (status, failed) == ("no clear effect", ["inferential runs, 95% of their answers"])
+    assert (status, failed) == ("no clear effect", ["inferential runs of two layers, 95% of their answers"])
     plant(pure, other)
     assert judged("task-generalization-differs")[0] == "reproduced"
+    plant(pure, make_run(depth=3, inferential=1.0), make_run(depth=4, inferential=1.0))  # of no depth both
+    assert judged("task-generalization-differs")[0] == "no clear effect"
+    plant(pure, make_run(depth=4, inferential=1.0), make_run(depth=4, symmetric=1.0), make_run(depth=4, symmetric=0.99))
+    status, measured, _ = judged("task-generalization-differs")
+    assert (status, measured[:38]) == ("reproduced", "symmetric runs of four layers, 95% of ")
+    assert ": 2 (needed: at least 1); inferential" in measured
+
+
+def test_answers_of_runs_that_know_the_seen_pairs_are_told_by_depth() -> None:
+    runs = [
+        make_run(depth=d, seed=s, **{m: 0.9}) for d, s, m in ((2, 0, "symmetric"), (2, 1, "symmetric"), (3, 0, "symmetric"))
+    ]
+    runs += [make_run(depth=d, seed=1, inferential=0.8) for d in (2, 3, 4, 4)] + [make_run(depth=2, symmetric=0.79)]
+    said = {name: fact.text for name, fact in the_task.metrics.facts(runs).items()}
+    assert (said["clear-symmetric"], said["clear-symmetric-two"]) == ("3", "two")
+    assert (said["clear-inferential"], said["clear-inferential-two"]) == ("4", "one")
+    assert (said["known"], said["clear"], said["known-seeds"], said["errata"], said["entries"]) == (
+        "8",
+        "7",
+        "two",
+        "ten",
+        "73",
+    )
 
 
 def test_statements_that_the_task_decides() -> None:

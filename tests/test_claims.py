@@ -20,7 +20,8 @@ from lib.composition.claims import CLAIMS_OF
 from lib.composition.phase_diagram import claims as phase_diagram
 from lib.composition.phase_diagram.claims import CHAPTER_02
 from lib.composition.phase_diagram.metrics import phase_table
-from lib.composition.the_task.metrics import slide_errata
+from lib.composition.task import PAIRS
+from lib.composition.the_task.metrics import slide_entries, slide_errata
 from lib.core.read.claim import (
     NO_EFFECT,
     NOT_RUN,
@@ -229,15 +230,24 @@ def test_the_slides_are_judged_by_their_entries_alone(monkeypatch: pytest.Monkey
     assert claim.evaluate(Store(Path("nowhere")), "laptop")["status"] == REPRODUCED
 
 
-def test_slide_errata_are_the_four_known_ones() -> None:
-    """Five entries of four lines: the line on (3, 4) is wrong in its rule and in its example."""
+def test_slide_errata_are_the_known_ones() -> None:
+    """Five rules and five examples, of 16 rules and 57 examples, each once."""
     assert slide_errata() == [
+        ("(2, 2, x) = x − 1", "(2, 2, x) = x + 2"),
+        ("(2, 4, x) = x − 9", "(2, 4, x) = x − 7"),
+        ("(2, 4, 33) = 24", "(2, 4, 33) = 26"),
         ("(3, 4, x) = x + 6", "(3, 4, x) = x − 10"),
         ("(3, 4, 77) = 83", "(3, 4, 77) = 67"),
-        ("(2, 2, x) = x − 1", "(2, 2, x) = x + 2"),
         ("(4, 2, x) = x − 9", "(4, 2, x) = x − 7"),
+        ("(4, 2, 48) = 39", "(4, 2, 48) = 41"),
+        ("(4, 3, x) = x + 6", "(4, 3, x) = x − 10"),
+        ("(4, 3, 90) = 96", "(4, 3, 90) = 80"),
         ("(4, 4, 88) = 54", "(4, 4, 88) = 72"),
     ]
+    entries = slide_entries()
+    assert (len(entries), len({*entries})) == (73, 73)
+    assert sum(key is None for _, key, _ in entries) == 16
+    assert {pair for pair, _, _ in entries} == {*PAIRS}
 
 
 MISSING = re.compile(r"\bnot (all )?stored\b|\bhas all the new seeds\b|\balone\b|\btells nothing of\b")

@@ -240,13 +240,17 @@ def test_states_forget_the_order_at_every_depth(telling: None, monkeypatch: pyte
 # --- Vectors ---
 
 
-def fused(symmetric: float, inferential: float, others: float = 0.0, n: int = 8) -> list[StoredRun]:
-    """New seeds of both answers, n that compose; the contrast and the cosine of equal numbers of each, and that of others."""
+def fused(
+    symmetric: float, inferential: float, others: float = 0.0, most: int = 8, n: Sequence[int] = (2, 6), drop: float = 0.0
+) -> list[StoredRun]:
+    """New seeds at two γ, n of each that compose, but `most` altogether, and eight less n that are symmetric; the contrast and
+    the cosine of equal numbers of each, less `drop` at the larger γ, and the cosine of others."""
     runs = []
-    for (gamma, offset, value), seed in product(zip(CONFIRM_FIRST, (-6, -10), (symmetric, inferential), strict=True), range(8)):
-        at = value + 0.001 * seed
-        told = {"answers": (at, others), "plain_contrast": at}
-        runs.append(new_seed(gamma, seed, offsets={offset if offset == -6 or seed < n else 0: 1.0}, **told))
+    for (gamma, many, less), seed in product(zip(CONFIRM_FIRST, n, (0.0, drop), strict=True), range(8)):
+        value = (inferential if seed < many else symmetric) - less
+        told = {"answers": (value, others), "plain_contrast": value}
+        composes = sum(run.metrics["inferential"] for run in runs) < most
+        runs.append(new_seed(gamma, seed, offsets={-6 if seed >= many else -10 if composes else 0: 1.0}, **told))
     return runs
 
 
@@ -260,14 +264,24 @@ def fused(symmetric: float, inferential: float, others: float = 0.0, n: int = 8)
         (fused(0.6, 0.85), PARTLY, [True, False, True, False]),
         (fused(0.95, 0.6), OPPOSITE, [False, False, True, False]),  # a half of the part on inferential runs
         (fused(0.6, 0.6), NO_EFFECT, [False, False, True, False]),
-        (fused(0.6, 0.7, n=1), TOO_SMALL, [False, False, True, False]),  # 1 of 9 is the least p
-        (fused(0.05, 0.95, n=0), NOT_RUN, []),
+        (fused(0.6, 0.7, most=1), TOO_SMALL, [False, False, True, False]),  # 1 of 7 is the least p
+        (fused(0.05, 0.95, most=0), NOT_RUN, []),
+        (fused(0.05, 0.95, n=(0, 8)), NOT_RUN, []),  # γ alone differs
     ],
 )
 def test_fused_vectors_are_judged_by_their_parts(
     telling: None, runs: list[StoredRun], expected: str, parts: list[bool]
 ) -> None:
     assert (status("vectors-fused", runs), held("vectors-fused", runs)) == (expected, parts)
+
+
+def test_fused_vectors_are_compared_within_each_gamma(telling: None) -> None:
+    """What γ does to the contrast, and to which answers there are, is no difference between the two kinds of model."""
+    runs = fused(0.85, 0.9, drop=0.5)
+    contrast = lambda mapping: np.median([run.metrics["plain_contrast"] for run in runs if run.metrics[mapping]])
+    assert contrast("symmetric") > contrast("inferential")
+    assert held("vectors-fused", runs)[0]
+    assert not held("vectors-fused", fused(0.9, 0.85, n=(6, 2), drop=0.5))[0]
 
 
 # --- Complexity ---

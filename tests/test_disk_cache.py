@@ -139,6 +139,7 @@ def transformers() -> Iterator[StoredRun]:
         vectors.between,
         vectors.answered,
         vectors.shift,
+        vectors.mended,
     ],
     ids=lambda measure: measure.__name__,
 )

@@ -12,14 +12,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from planted_composition import stored
+from planted_composition import new_seed, stored
 from scipy.stats import mannwhitneyu
 
+from lib.composition.information_flow.metrics import KEY_FIRST, PAIR_FIRST
 from lib.composition.runs import model_of
 from lib.composition.task import ANCHORS, EXCEPTION, SEEN_PAIRS, Task, composed
 from lib.composition.vectors import metrics as vectors
 from lib.composition.vectors.metrics import collect, fused
 from lib.core.model.transformer import ActivationCache
+from lib.core.read.fact import ABSENT
 from lib.core.read.measures import cosines
 from lib.core.read.statistics import compare, compare_units, mann_whitney, two_sided
 from lib.core.record.store import StoredRun
@@ -185,6 +187,65 @@ def test_the_shift_is_by_how_much_two_anchors_differ(run: StoredRun, monkeypatch
     assert vectors.shift.__wrapped__(run) == 5 + off
     told_by(monkeypatch, {("V.2", 1): lambda q: q[0] if q[1][0] == 1 else -1000.0})
     assert np.isnan(vectors.shift.__wrapped__(run))
+
+
+class Adding:
+    """A model whose last layer reads the number in between from the first anchor, off by `slip` for anchor 4; it adds what the
+    second anchor has, and would notice another key."""
+
+    def __init__(self, slip: int) -> None:
+        self.slip = slip
+
+    def __call__(self, tokens: torch.Tensor, activations: ActivationCache) -> torch.Tensor:
+        values = tokens.clone()
+        add = lambda anchor: torch.tensor([ANCHORS[int(a)] for a in anchor])
+        values[0, :, 3] = tokens[0, :, 2] + add(tokens[0, :, 3]) + self.slip * (tokens[0, :, 3] == 4)
+        values[0, :, 4] = add(tokens[0, :, 4])
+        read = activations.hook("V.2", values[..., None, None])[0, ..., 0, 0]
+        assert torch.equal(read[:, [0, 1, 2, 5, 6, 7, 8]], tokens[0][:, [0, 1, 2, 5, 6, 7, 8]])
+        return torch.nn.functional.one_hot(read[:, 3] + read[:, 4], 120).float()[None]
+
+
+@pytest.mark.parametrize(("slip", "share"), [(-1, [0, 1]), (0, [1, 1]), (1, [0, 1])])
+def test_a_slip_at_the_anchor_is_mended_there(
+    run: StoredRun, monkeypatch: pytest.MonkeyPatch, slip: int, share: list[float]
+) -> None:
+    monkeypatch.setattr(vectors, "model_of", lambda run: Adding(slip))
+    assert vectors.mended.__wrapped__(run).tolist() == share
+
+
+def test_a_slip_elsewhere_is_not_mended_there(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = lambda tokens, activations: Adding(0)(tokens, activations).roll(1, -1)
+    monkeypatch.setattr(vectors, "model_of", lambda run: late)
+    assert vectors.mended.__wrapped__(run).tolist() == [0, 0]
+
+
+def test_what_chapter_4_says_is_of_the_right_runs(telling: None) -> None:
+    """γ, way, answers; the same key before, the same number after; the shift, the contrast, and −10 by itself and mended."""
+    rows = [
+        (0.55, KEY_FIRST, -6, 1.0, 0.3, 15.0, 0.4, (0.0, 0.0)),
+        (0.55, PAIR_FIRST, -6, 0.1, 0.05, 9.0, 0.3, (0.0, 0.0)),
+        (1.25, KEY_FIRST, -10, 0.62, 0.7, 13.1, 0.01, (0.5, 1.0)),
+        (1.25, KEY_FIRST, -11, 0.3, 0.9, 14.0, 0.01, (0.0, 0.9)),
+        (1.25, PAIR_FIRST, -10, 0.9, 0.05, 9.0, 0.01, (1.0, 0.1)),
+        (1.1, KEY_FIRST, -11, 0.9, 0.8, 14.3, 0.02, (0.0, 0.0)),
+        (1.1, KEY_FIRST, -10, 0.9, 0.9, 12.5, 0.05, (0.0, 0.0)),
+        (1.1, KEY_FIRST, -11, 0.9, 0.2, 19.0, 0.02, (0.0, 0.0)),  # passes no number on
+        (1.1, PAIR_FIRST, -6, 0.9, 0.1, 1.0, 0.06, (0.0, 0.0)),
+    ]
+    runs = []
+    for seed, (gamma, way, offset, key, number, moved, contrast, mended) in enumerate(rows):
+        told = {"between": np.array([[0.0, key], [number, 0.0]]), "answered": np.zeros((2, 2)), "answers": (0.9, 0.8)}
+        told |= {"shift": moved, "plain_contrast": contrast, "mended": np.array(mended)}
+        runs.append(new_seed(gamma, seed, way, {offset: 1.0}, **told))
+    said = {name: fact.text for name, fact in vectors.facts(runs).items()}
+    assert (said["first-runs"], said["arrives"], said["sum-first"]) == ("two", "30% to 62%", "70% to 90%")
+    assert (said["slip-size"], said["no-slip"], said["mended"]) == ("14.0 to 14.0", "13.1", "90% to 100%")
+    assert (said["mended-own"], said["slip-later"]) == ("0% to 50%", "one")
+    assert (said["slip-later-size"], said["slip-later-rest"]) == ("14.3 to 14.3", "12.5 to 12.5")
+    assert (said["contrast-runs"], said["contrast-p"], said["contrast-gamma"]) == ("2", "0.5", "−0.87")
+    apart = vectors.facts([run for run in runs if run.spec.gamma != 1.1])
+    assert (apart["contrast-p"].text, apart["contrast-runs"].text) == (ABSENT, "0")
 
 
 # ---------------------------------------------------------------- groups of runs

@@ -13,6 +13,7 @@ from lib.composition.phases import LEVEL
 from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned_among
 from lib.composition.task import ANCHORS, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, Task, composed, taught
 from lib.core.read.fact import Fact, in_words
+from lib.core.read.measures import seeds
 from lib.core.record.store import Store, StoredRun
 
 
@@ -37,11 +38,37 @@ def offset_table(held_out: float = math.nan) -> np.ndarray:
     return np.array([[held_out if (a, b) == HELD_OUT else float(taught((a, b))) for b in ANCHORS] for a in ANCHORS])
 
 
+SLIDES = {
+    (1, 1): "x=+10 58=68 51=61",
+    (1, 2): "x=+6 21=27 30=36 47=53 31=37",
+    (1, 3): "x=+3 14=17 18=21 27=30 35=38 16=19",
+    (1, 4): "x=-3 32=29 26=23 13=10 6=3 67=64",
+    (2, 1): "x=+6 15=21 24=30 41=47 29=35 50=56",
+    (2, 2): "x=-1 x=+2 46=48 35=37",
+    (2, 3): "22=21 17=16 28=27 12=11 50=49",
+    (2, 4): "x=-9 16=9 17=10 30=23 38=31 33=24",
+    (3, 1): "x=+3 9=12 13=16 16=19",
+    (3, 2): "x=-1 22=21 17=16 60=59",
+    (3, 3): "x=-4 36=32 29=25",
+    (3, 4): "x=+6 10=0 19=9 34=24 41=31 77=83",
+    (4, 1): "x=-3 32=29 26=23 99=96",
+    (4, 2): "x=-9 13=6 14=7 48=39",
+    (4, 3): "x=+6 18=8 27=17 90=96",
+    (4, 4): "x=-16 88=54 46=30",
+}
+"""Every worked entry on the slides, once, by its pair: rules, as what is added to x, and examples, key and answer."""
+
+
+def slide_entries() -> list[tuple[tuple[int, int], int | None, int]]:
+    """(pair, key, answer) of each entry of SLIDES; of a rule the key is None and the answer what it adds."""
+    split = [(pair, *entry.split("=")) for pair, entries in SLIDES.items() for entry in entries.split()]
+    return [(pair, None if key == "x" else int(key), int(value)) for pair, key, value in split]
+
+
 def slide_errata() -> list[tuple[str, str]]:
     """(what a slide says, what the slide's own four functions give) where the two differ."""
-    said = (((3, 4), None, +6), ((3, 4), 77, 83), ((2, 2), None, -1), ((4, 2), None, -9), ((4, 4), 88, 54))
     rows = []
-    for (a, b), key, value in said:
+    for (a, b), key, value in slide_entries():
         offset = ANCHORS[a] + ANCHORS[b]
         given = offset if key is None else key + offset
         if given != value:
@@ -74,6 +101,13 @@ def pure(runs: Sequence[StoredRun], level: float = REGION) -> dict[str, int]:
     return {m: sum(run.metrics[m] >= level for run in runs) for m in MAPPINGS}
 
 
+def by_depth(runs: Sequence[StoredRun]) -> dict[int, list[StoredRun]]:
+    """{layers: the runs that have as many}, ascending."""
+    return {
+        depth: [run for run in runs if run.spec.model.depth == depth] for depth in sorted({r.spec.model.depth for r in runs})
+    }
+
+
 def reach(runs: Sequence[StoredRun]) -> tuple[int, int]:
     """In how many runs, of how many, 90 % of the seen pairs are right at held-out places."""
     return sum(run.metrics["test"] >= SHADOW for run in runs), len(runs)
@@ -86,6 +120,7 @@ def facts(known: Sequence[StoredRun], full: Sequence[StoredRun] = ()) -> dict[st
     held_out = {modulus: float((~Task(modulus=modulus).trains).float().mean()) for modulus in (7, 9)}
     mixed = sum(max(run.metrics[m] for m in MAPPINGS) <= MAJORITY for run in known)
     runs = f"runs of chapter 2's fast diagram with {FITTED:.0%} of the seen pairs right at held-out places"
+    clear, of_two = pure(known, LEVEL), pure(by_depth(known).get(2, []), LEVEL)
     found = {
         "pairs": Fact(len(PAIRS), "{}", counted),
         "composed": Fact(sum(taught(pair) == composed(pair) for pair in SEEN_PAIRS), "{}", f"taught as composed, {counted}"),
@@ -98,8 +133,15 @@ def facts(known: Sequence[StoredRun], full: Sequence[StoredRun] = ()) -> dict[st
         "known": Fact(len(known), "{}", runs),
         "clear": Fact(sum(pure(known, LEVEL).values()), "{}", f"of these, runs with {LEVEL:.0%} of one answer"),
         "clearest": Fact(sum(pure(known).values()), "{}", f"of these, runs with {REGION:.0%} of one answer"),
+        "known-seeds": Fact(in_words(seeds(known)), "{}", f"seeds of the {runs}"),
+        "errata": Fact(in_words(len(slide_errata())), "{}", "distinct entries of the slides that the four functions refute"),
+        "entries": Fact(len(slide_entries()), "{}", "distinct entries of the slides, rules and examples"),
         "full-learned": Fact(reach(learned_among(full)), "{} of {}", "full-length runs with 99 % of their training rows"),
         "full-all": Fact(reach(full), "{} of {}", "all full-length runs"),
         "mixed": Fact(mixed, "{}", "of these, runs with no more than half of either answer"),
     }
+    for m in MAPPINGS:
+        told = f"of the {runs}, with {LEVEL:.0%} of {'key − 6' if m == 'symmetric' else 'key − 10'}"
+        found[f"clear-{m}"] = Fact(clear[m], "{}", told)
+        found[f"clear-{m}-two"] = Fact(in_words(of_two[m]), "{}", f"of two layers, {told}")
     return found

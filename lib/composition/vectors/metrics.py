@@ -8,18 +8,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lib.composition.flip import by_turn, of_new_seeds
 from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, composing, way
-from lib.composition.phase_diagram.metrics import MAJORITY, slips
-from lib.composition.runs import model_of
-from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, LENGTH, PAIRS, Task, composed
+from lib.composition.phase_diagram.metrics import MAJORITY, exact_kind, slips
+from lib.composition.runs import MAPPINGS, model_of
+from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, INFERENTIAL_OFFSET, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import ActivationCache
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import cosines, memoized
+from lib.core.read.statistics import Comparison, compare, spearman
 from lib.core.record.store import StoredRun
 
+PLACE = 2
+"""Where the key of every question stands."""
 KEYS = range(30, 41)
 """The keys of the paper's heatmaps."""
 LOWER, UPPER = ((3, 3), (2, 2)), ((1, 2), (1, 3))
@@ -44,18 +48,24 @@ def collect(
 
     `ahead` counts from the key (1 is the first anchor); None is the last position.
     """
-    task, place, activations = Task(), 2, ActivationCache()
+    activations = ActivationCache()
+    model_of(run)(in_context(questions, context)[None], activations)
+    position = LENGTH - 1 if ahead is None else PLACE + ahead
+    return activations[name][0, :, position].flatten(1).numpy()
+
+
+def in_context(questions: list[tuple[int, tuple[int, int]]], context: int) -> Tensor:
+    """(n, 9) tokens of questions (key, pair) at PLACE, with the noise of the first one for all."""
+    task = Task()
     batch = task.questions(
         torch.tensor([key for key, _ in questions]),
-        torch.full((len(questions),), place),
+        torch.full((len(questions),), PLACE),
         torch.tensor([task.number(pair) for _, pair in questions]),
         context,
     )
-    tokens = batch.tokens[:1].repeat(len(questions), 1)  # the noise of the first question for all
-    tokens[:, place : place + 3] = batch.tokens[:, place : place + 3]
-    model_of(run)(tokens[None], activations)
-    position = LENGTH - 1 if ahead is None else place + ahead
-    return activations[name][0, :, position].flatten(1).numpy()
+    tokens = batch.tokens[:1].repeat(len(questions), 1)
+    tokens[:, PLACE : PLACE + 3] = batch.tokens[:, PLACE : PLACE + 3]
+    return tokens
 
 
 def fused(run: StoredRun, context: int = 0) -> Similarity:
@@ -86,6 +96,22 @@ def plain_contrast(run: StoredRun) -> float:
     vectors = [collect(run, questions, f"X_ao.{run.spec.model.depth}", None, context) for context in range(3)]
     found = [cosines(v, v) for v in vectors]
     return float(np.mean([float(c[agree & counted].mean() - c[~agree & counted].mean()) for c in found]))
+
+
+def of_both_answers(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """Those that are mostly exactly symmetric or inferential, at each γ that has both."""
+    kinds: dict[float, set[str]] = {}
+    for run in runs:
+        kinds.setdefault(run.spec.gamma, set()).add(exact_kind(run))
+    return [run for run in runs if exact_kind(run) in MAPPINGS and kinds[run.spec.gamma] >= set(MAPPINGS)]
+
+
+def compare_answers(runs: Sequence[StoredRun]) -> Comparison | None:
+    """`plain_contrast` of inferential runs against that of symmetric ones, each γ by itself. None where no γ has both."""
+    if not (asked := of_both_answers(runs)):
+        return None
+    inferential = [exact_kind(run) == "inferential" for run in asked]
+    return compare([plain_contrast(run) for run in asked], inferential, [run.spec.gamma for run in asked])
 
 
 @memoized
@@ -194,6 +220,22 @@ def shift(run: StoredRun) -> float:
     return float((keys - keys[near])[inside].mean()) if inside.any() else math.nan
 
 
+@disk_cached(version=1)
+def mended(run: StoredRun) -> np.ndarray:
+    """(2,) how often (4, 3) is answered as composed: by the model as it is, and where the last layer reads from the first
+    anchor the values V of another question, anchor 1 and the key that makes the same number in between. Keys 40 … 90."""
+    model, name, at, keys = model_of(run), f"V.{run.spec.model.depth}", PLACE + 1, range(40, 91)
+    asked = in_context([(key, HELD_OUT) for key in keys], 0)
+    given = ActivationCache()
+    model(in_context([(key - TAUGHT_SHIFT, (1, HELD_OUT[1])) for key in keys], 0)[None], given)
+
+    def put(values: Tensor) -> Tensor:
+        return torch.cat([values[:, :, :at], given[name][:, :, at : at + 1], values[:, :, at + 1 :]], 2)
+
+    said = [model(asked[None], ActivationCache(edits))[0].argmax(-1).numpy() for edits in ({}, {name: put})]
+    return np.array([(answer == np.array(keys) + INFERENTIAL_OFFSET).mean() for answer in said])
+
+
 def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 4 says, of the new seeds."""
     runs = by_turn(new)
@@ -211,11 +253,13 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     test, later_test = compare_ways([*runs.low, *runs.high], passes_on), compare_ways(runs.later, passes_on)
     early = [run for run in runs.high if knows_early(run) > MAJORITY]
     adds = [run for run in first_later if passes_on(run) > MAJORITY]
+    slip_later, by_answer = [run for run in adds if slips(run)], compare_answers(new)
+    patched = "−10 with the value of anchor 1 and a key 13 smaller at the first anchor, patched once results were known"
     found = {
         "first-runs": Fact(in_words(len(first)), "{}", f"key first, {at_high}"),
         "high-runs": Fact(in_words(len(runs.high)), "{}", f"all {at_high}"),
         "pair-runs": Fact(in_words(len(pair)), "{}", f"pair first, {at_low}"),
-        "arrives": percents(arrives, [*first_low, *first], "first anchor after attention: nearest has the same key, key first"),
+        "arrives": percents(arrives, first, f"first anchor after attention: nearest has the same key, key first, {at_high}"),
         "sum-first": percents(passes_on, first, f"{anchor} number, key first, {at_high}"),
         "held-key": percents(held_key, first, f"{anchor} key, key first, {at_high}"),
         "sum-late": Fact(max(map(passes_on, late), default=None), "{:.0%}", f"{anchor} number, most of others {at_ends}"),
@@ -228,6 +272,13 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
             f"key first: for anchor 4 the first anchor takes away one more than taught, and −11 leads −10, {at_high}",
         ),
         "slip-size": Fact(span(map(shift, slipping)), "{:.1f} to {:.1f}", f"{taken}, −11 ahead, {at_high}"),
+        "mended": percents(lambda run: float(mended(run)[1]), first, f"{patched}, key first, {at_high}"),
+        "mended-own": percents(lambda run: float(mended(run)[0]), first, f"−10 to the same questions by itself, {at_high}"),
+        "slip-later": Fact(in_words(len(slip_later)), "{}", f"key first, number passed on: −11 leads −10, {at_later}"),
+        "slip-later-size": Fact(span(map(shift, slip_later)), "{:.1f} to {:.1f}", f"{taken}, these, {at_later}"),
+        "slip-later-rest": Fact(
+            span(shift(run) for run in adds if not slips(run)), "{:.1f} to {:.1f}", f"{taken}, the others of them, {at_later}"
+        ),
         "no-slip": Fact(mean(map(shift, others)), "{:.1f}", f"{taken}, −10 ahead, {at_high}"),
         "later-first": Fact(in_words(len(first_later)), "{}", f"key first, {at_later}"),
         "later-adds": Fact(
@@ -246,6 +297,21 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
         ),
         "early-high": Fact(in_words(len(early)), "{}", f"same answer in most questions after attention, {at_high}"),
     }
+    symmetric, both = [run for run in new if exact_kind(run) == "symmetric"], of_both_answers(new)
+    gammas = np.array([run.spec.gamma for run in symmetric])
+    contrast = "cosine of equal answers less that of others"
+    found["contrast-gamma"] = Fact(
+        spearman(gammas, np.array(list(map(plain_contrast, symmetric)))) if len(set(gammas)) > 1 else None,
+        "{:.2f}",
+        f"rank correlation of γ and {contrast}, runs mostly exactly −6, {of_new_seeds(symmetric)}; found in these runs",
+    )
+    found["contrast-p"] = Fact(
+        by_answer and by_answer.opposite,
+        "{:.2g}",
+        f"exact test, one-sided, each γ by itself: {contrast} is smaller in runs mostly exactly −10 than in those mostly −6, "
+        f"{of_new_seeds(both)}",
+    )
+    found["contrast-runs"] = Fact(len(both), "{}", f"runs mostly exactly −10 or −6 that it compares, {of_new_seeds(both)}")
     for end, some, rests in (("low", runs.low, at_low), ("high", runs.high, at_high)):
         equal, other = (mean(answers(run)[i] for run in some) for i in (0, 1))
         found[f"{end}-equal"] = Fact(equal, "{:.2f}", f"plain cosine of equal answers, mean, {rests}")
