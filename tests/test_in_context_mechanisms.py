@@ -151,6 +151,18 @@ def test_luck_counts_the_bounds_that_activity_reaches() -> None:
     assert found.shape == (M,)
     assert set(found.tolist()) <= set(range(len(LUCK) + 1))
     assert ((found == len(LUCK)) == stored.lucky(planted(ONE), LUCK[-1])).all()
+    other = pruning_numbers.luck(planted(ONE), own=False)
+    assert ((other == len(LUCK)) == stored.lucky(planted(ONE), LUCK[-1], own=False)).all()
+    assert (other != found).any()
+
+
+def test_large_shares_by_activity_on_prompts_of_the_other_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the neurons are large; those alone are always active on prompts of their own sign, and all are on the others'."""
+    always = lambda own: np.array(HALF) > 0.1 if own else np.ones(M, bool)
+    monkeypatch.setattr(pruning_numbers, "lucky", lambda run, share, own=True: always(own))
+    runs = [planted(ONE, weights=copier(HALF))]
+    assert [pruning_numbers.large_by_luck(runs)[i] for i in (0, -1)] == [[0.0], [1.0]]
+    assert [pruning_numbers.large_by_luck(runs, own=False)[i] for i in (0, -1)] == [[], [0.5]]
 
 
 def test_groups_of_luck_hold_every_neuron_once() -> None:

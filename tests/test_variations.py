@@ -12,6 +12,7 @@ import pytest
 from conftest import make_tiny_spec
 from planted_composition import make_run
 
+from lib.book.paths import ROOT
 from lib.book.registry import EXPERIMENTS
 from lib.composition.diagram import HEADLINE, PHASE
 from lib.composition.experiments import FAST
@@ -38,7 +39,7 @@ from lib.composition.variations import (
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.settings import schedule, settings_rows
 from lib.core.record.spec import SpecError, TrainSpec, canonical, from_dict
-from lib.core.record.store import StoredRun
+from lib.core.record.store import Store, StoredRun, load_stored
 from lib.core.sweep.experiment import Experiment
 from lib.core.train.loop import train
 from lib.core.train.plan import Options
@@ -192,6 +193,25 @@ def test_a_schedule_in_words() -> None:
     assert schedule(fit) == said.format("")
     assert schedule(replace(fit, hold=5000)) == said.format(" and 5,000 steps on")
     assert schedule(replace(fit, schedule="cosine")) == "warm-up 1,500 steps, cosine to 60,000"
+    assert schedule(replace(fit, schedule="cosine", warmup=0)) == "cosine to 60,000"
+    flat = replace(fit, warmup=0, start=1.0, final=1.0)
+    assert schedule(flat) == "constant until 99% are right (train) and 6,000 steps on; at most 60,000"
+    assert schedule(replace(flat, hold=5000)) == "constant until 99% are right (train) and 11,000 steps on; at most 60,000"
+    assert schedule(replace(flat, schedule="cosine")) == "constant to 60,000"
+    assert schedule(replace(flat, schedule="cosine", warmup=10, final=0.5)) == "held 10 steps, cosine to 60,000"
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_settings_say_what_a_stored_run_had(name: str) -> None:
+    """Its record says in which precision it was trained; its schedule is asked for the rate at the first step and the last."""
+    found = load_stored(EXPERIMENTS[name].specs("laptop"), Store(ROOT / "results"))
+    for run in {run.spec.shape: run for run in found}.values():
+        said, t = dict(settings_rows([run.spec])), run.spec.train
+        assert said["products"] == "single precision" or not run.spec.single_precision
+        assert run.provenance["precision"] == "float32" or said["products"].startswith("bfloat16")
+        at = [t.start if t.warmup else 1.0, t.final]
+        assert ("constant" in said["schedule"]) == (at == [1.0, 1.0])
+        assert ("warm-up" in said["schedule"]) == (at[0] < 1)
 
 
 # --- Numbers over runs ---

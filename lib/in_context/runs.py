@@ -17,7 +17,7 @@ from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs
 from lib.in_context.models import OneLayer, OneLayerSpec, signs
-from lib.in_context.study import foreign, make_study, task_from
+from lib.in_context.study import foreign, make_study, neurons, task_from
 from lib.in_context.task import Prompts, Task, all_pairs
 
 FRESH_SEED = 2_000_003
@@ -192,13 +192,26 @@ def large_rows(run: StoredRun, layer: int = 1) -> np.ndarray:
     return large(row_size(last_neurons(run, layer)))
 
 
-def lucky(run: StoredRun, share: float = LUCKY) -> np.ndarray:
-    """(m,) neurons that are active, before training, on at least `share` of the prompts whose label has the sign of a_i.
-
-    The paper calls lucky the neurons whose indicator is on at the start (its Definition D.8 was not available to us).
-    """
+@memoized
+def activity(run: StoredRun) -> np.ndarray:
+    """(2, m) how often each neuron is active before training: the share of the prompts whose label has the sign of a_i, and of
+    those whose label has the other."""
     model = untrained(run)
     prompts = fresh(task_of(run), run.spec.seed, 400)
     active = (contributions(model, prompts) * model.a.sign() > 0).float()
     fitting = prompts.answer[:, None] == model.a.sign()
-    return ((active * fitting).sum(0) / fitting.sum(0) >= share).numpy()
+    return torch.stack([(active * some).sum(0) / some.sum(0) for some in (fitting, ~fitting)]).numpy()
+
+
+def lucky(run: StoredRun, share: float = LUCKY, own: bool = True) -> np.ndarray:
+    """(m,) neurons that are active, before training, on at least `share` of the prompts whose label has the sign of a_i; not
+    `own`: of the prompts of the other sign, which luck should not count.
+
+    The paper calls lucky the neurons whose indicator is on at the start (its Definition D.8 was not available to us).
+    """
+    return activity(run)[0 if own else 1] >= share
+
+
+def start_neurons(run: StoredRun) -> dict[str, np.ndarray]:
+    """The rows of W_O W_V before the first step, as `neurons_at` has them."""
+    return {name: value[0].numpy() for name, value in neurons(untrained(run), task_from(run.spec).m1).items()}

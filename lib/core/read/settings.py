@@ -17,7 +17,7 @@ _ROWS: dict[str, Callable[[RunSpec], Any]] = {
     "norm, activation": lambda s: _together(s.model, "norm", "activation"),
     "batch": lambda s: s.train.batch,
     "schedule": lambda s: schedule(s.train),
-    "products": lambda s: "single precision" if s.train.precision == "float32" else "bfloat16, where the machine has it",
+    "products": lambda s: "single precision" if s.single_precision else "bfloat16, where the machine has it",
 }
 
 
@@ -26,14 +26,15 @@ def _together(model: Any, *names: str) -> str | None:
 
 
 def schedule(train: TrainSpec) -> str:
-    """`warm-up 1,000 steps, cosine to 20,000`."""
+    """`warm-up 1,000 steps, cosine to 20,000`; `constant to 1,000` where the rate neither rises nor falls."""
+    rise = f"{'held' if train.start == 1 else 'warm-up'} {train.warmup:,} steps, " * (train.warmup > 0)
+    flat = train.final == 1
     if train.schedule == "cosine":
-        return f"warm-up {train.warmup:,} steps, cosine to {train.steps:,}"
-    held = f" and {train.hold:,} steps on" * bool(train.hold)
-    return (
-        f"warm-up {train.warmup:,} steps, held until {train.fit_level:.0%} are right ({train.fit_metric}){held}, cosine over "
-        f"{train.anneal:,}; at most {train.steps:,}"
-    )
+        return f"{rise}{'constant' if flat else 'cosine'} to {train.steps:,}"
+    on = train.hold + flat * train.anneal
+    held = f"{'constant' if flat else 'held'} until {train.fit_level:.0%} are right ({train.fit_metric})"
+    held += f" and {on:,} steps on" * bool(on)
+    return f"{rise}{held}{f', cosine over {train.anneal:,}' * (not flat)}; at most {train.steps:,}"
 
 
 def settings_rows(specs: Sequence[RunSpec]) -> list[tuple[str, str]]:

@@ -144,6 +144,11 @@ class RunSpec:
         object.__setattr__(self, "task", tuple(sorted((name, frozen(value)) for name, value in self.task)))
 
     @property
+    def single_precision(self) -> bool:
+        """Is it never trained in bfloat16, by its own settings or by its kind of model?"""
+        return self.train.precision == "float32" or getattr(self.model, "single_precision", False)
+
+    @property
     def shape(self) -> tuple:
         """Runs of equal shape can be trained as one program."""
         return self.experiment, self.version, self.model, self.train, self.task

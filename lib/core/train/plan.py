@@ -65,8 +65,7 @@ class Options:
 def precision_of(spec: RunSpec, options: Options) -> tuple[torch.device, torch.dtype]:
     """The device and the precision of matrix products; single where the run or its kind of model asks for it."""
     device, dtype = options.resolve()
-    single = spec.train.precision == "float32" or getattr(spec.model, "single_precision", False)
-    return device, torch.float32 if single else dtype
+    return device, torch.float32 if spec.single_precision else dtype
 
 
 def training_work(spec: RunSpec, length: int, every_position: bool = False) -> float:

@@ -15,6 +15,10 @@ from lib.core.record.store import StoredRun
 from lib.in_context import starts, theory
 from lib.in_context.runs import (
     LEVEL,
+    LUCKY,
+    N_FRESH,
+    activity,
+    ask,
     fresh,
     large_rows,
     last_neurons,
@@ -27,6 +31,7 @@ from lib.in_context.runs import (
     small,
     snapshots,
     start_attention,
+    start_neurons,
     start_values,
     steps_to,
     task_of,
@@ -110,11 +115,22 @@ def label_angles(run: StoredRun) -> tuple[float, float]:
     return float(found[big & positive(run)].mean()), float(found[big & ~positive(run)].mean())
 
 
+def shares_large(run: StoredRun, chosen: np.ndarray) -> tuple[float, float]:
+    """Which share of the neurons `chosen` (m,), and of the others, ends large; NaN for an empty group."""
+    big = large_rows(run)
+    share = lambda mask: float(big[mask].mean()) if mask.any() else float("nan")
+    return share(chosen), share(~chosen)
+
+
 def luck_shares(run: StoredRun) -> tuple[float, float]:
-    """Which share of the lucky neurons, and of the others, ends large; NaN for an empty group."""
-    big, mask = large_rows(run), lucky(run)
-    share = lambda chosen: float(big[chosen].mean()) if chosen.any() else float("nan")
-    return share(mask), share(~mask)
+    """Those of the lucky neurons and of the others."""
+    return shares_large(run, lucky(run))
+
+
+def mean_shares(runs: Sequence[StoredRun], chosen: Sequence[np.ndarray]) -> tuple[float, float]:
+    """The mean of `shares_large` over the runs that have both groups."""
+    found = [shares_large(run, mask) for run, mask in zip(runs, chosen, strict=True) if 0 < mask.sum() < len(mask)]
+    return (float(np.mean([a for a, _ in found])), float(np.mean([b for _, b in found]))) if found else (math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -186,6 +202,39 @@ def before_attention(runs: Sequence[StoredRun]) -> int | None:
     return kept[-1] if kept else None
 
 
+@dataclass(frozen=True)
+class Grown:
+    """How a length has grown by some step: how many times it is as long as before training, and which share that is of its way
+    to the last length."""
+
+    times: float
+    way: float
+
+    @staticmethod
+    def of(first: np.ndarray, then: np.ndarray, last: np.ndarray) -> Grown:
+        """Of means over seeds, (R,) each."""
+        a, b, c = (float(np.mean(values)) for values in (first, then, last))
+        return Grown(b / a, (b - a) / (c - a))
+
+
+def grown(runs: Sequence[StoredRun], step: int) -> tuple[Grown, Grown]:
+    """At a snapshot: label halves of the neurons that end large, and W_Q p_query."""
+    label = lambda rows, run: rows["label norm"][large_rows(run)].mean()
+    steps, query = history(runs, "query norm")
+    halves = [
+        np.array([label(rows(run), run) for run in runs])
+        for rows in (start_neurons, lambda r: neurons_at(r, step), last_neurons)
+    ]
+    first = np.array([start_values(run)["query norm"] for run in runs])
+    return Grown.of(*halves), Grown.of(first, query[:, np.searchsorted(steps, step)], query[:, -1])
+
+
+def reversed_tasks(task: Task) -> int:
+    """How many of the unseen tasks are trained ones with their labels exchanged."""
+    trained_pairs = set(map(tuple, task.pairs.tolist()))
+    return sum((b, a) in trained_pairs for a, b in task.unseen.tolist())
+
+
 def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     """What the text of chapter 12 says of its main runs."""
     seeds = f"{len(runs)} seeds"
@@ -194,8 +243,11 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     span = (min(learned), max(learned)) if learned else None
     wrong = [round((1 - run.metrics["unseen"]) * N_TEST) for run in runs]
     along, first = [push_until_half_way(run) for run in runs], [float(start_values(run)["push"]) for run in runs]
-    mixed = [luck_shares(run) for run in runs if 0 < lucky(run).sum() < len(lucky(run))]
-    lucky_large, others_large = np.mean(mixed, 0) if mixed else (math.nan, math.nan)
+    soon = [float(run.history["push"][0]) for run in runs]
+    luck, other = ([lucky(run, own=own) for run in runs] for own in (True, False))
+    of_luck, of_other = mean_shares(runs, luck), mean_shares(runs, other)
+    by_sign = mean_shares(runs, [np.greater(*activity(run)) for run in runs])
+    agree = float(np.mean(np.equal(luck, other)))
     up, down = np.mean([label_angles(run) for run in runs], 0)
     end = [last_neurons(run) for run in runs]
     big = [large_rows(run) for run in runs]
@@ -208,13 +260,27 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         if step is None
         else float(np.mean([a[b & (positive(r) == sign)].mean() for a, b, r in zip(turned, big, runs, strict=True)]))
     )
+    half, query = grown(runs, step) if step is not None else (None, None)
+    times = lambda part: None if part is None else part.times
+    way = lambda part: None if part is None else part.way
+    task = task_of(runs[0])
+    asked = [float(ask(trained(run), fresh(task_of(run), run.spec.seed)).attention.mean()) for run in runs]
     spread_of = lambda values: (float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
     return {
         "asked": Fact(N_TEST, "{:,}", "prompts of tasks that are not trained, the same for all seeds"),
         "wrong": Fact(in_words(max(wrong)), "{}", f"wrong signs among these in the worst of {seeds}"),
         "steps": Fact(span, "{} and {}", f"steps to a hinge loss of {LEVEL:g}, {seeds}"),
         "attention": Fact(float(attention[:, -1].mean()), "{:.2f}", f"attention to the query's pattern at the end, {seeds}"),
-        "lowest-attention": Fact(float(attention[:, -1].min()), "{:.5f}", f"the same in the lowest of {seeds}"),
+        "seeds": Fact(in_words(len(runs)), "{}", "seeds of the main runs"),
+        "below": Fact(
+            in_words(sum(value < PAPER_ATTENTION for value in asked)),
+            "{}",
+            f"seeds with less than {PAPER_ATTENTION:g} on {N_FRESH:,} fresh prompts of unseen tasks each",
+        ),
+        "short": Fact(max(0.0, PAPER_ATTENTION - min(asked)), "{:.3f}", f"by how much the lowest of {seeds} misses it there"),
+        "first-step": Fact(in_words(int(steps[0])), "{}", "steps to the first evaluation"),
+        "soon-push": Fact(float(np.mean(soon)), "{:.2f}", f"cosine of the push there, mean over {seeds}"),
+        "soon-push-low": Fact(min(soon), "{:.2f}", f"the same in the lowest of {seeds}"),
         "first-push": Fact(spread_of(first), "{:.2f} ± {:.2f}", f"cosine of the push before the first step, {seeds}"),
         "push": Fact(spread_of(along), "{:.2f} ± {:.2f}", f"cosine of the push until attention is half way, {seeds}"),
         "large": Fact(float(np.mean([mask.mean() for mask in big])), "{:.0%}", f"neurons with a large row of W_O W_V, {seeds}"),
@@ -226,8 +292,26 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         "start-attention": Fact(float(attention[:, 0].mean()), "{:.2f}", f"the same at step {steps[0]}"),
         "order-up": Fact(side(True), "{:.2f} π", "angle of label halves to q there, neurons that end large, a > 0"),
         "order-down": Fact(side(False), "{:.2f} π", "the same, a < 0"),
-        "lucky-large": Fact(float(lucky_large), "{:.0%}", f"lucky neurons that end large, {seeds}"),
-        "others-large": Fact(float(others_large), "{:.0%}", f"other neurons that end large, {seeds}"),
+        "order-half-times": Fact(
+            times(half), "{:.1f}", f"norm of their label halves there, over that before training, {seeds}"
+        ),
+        "order-half-way": Fact(way(half), "{:.1%}", "the same, as a share of the way to the norm at the end"),
+        "order-query-times": Fact(times(query), "{:.1f}", f"norm of W_Q p_query there, over that before training, {seeds}"),
+        "order-query-way": Fact(way(query), "{:.1%}", "the same, as a share of the way to the norm at the end"),
+        "lucky-large": Fact(of_luck[0], "{:.0%}", f"lucky neurons that end large, {seeds}"),
+        "others-large": Fact(of_luck[1], "{:.0%}", f"other neurons that end large, {seeds}"),
+        "other-sign-large": Fact(
+            of_other[0], "{:.0%}", f"of neurons active on {LUCKY:.0%} of the other sign's prompts, {seeds}"
+        ),
+        "other-sign-rest": Fact(of_other[1], "{:.0%}", f"of the others than these, {seeds}"),
+        "same-group": Fact(agree, "{:.0%}", f"neurons that both ways of sorting put alike, {seeds}"),
+        "own-more": Fact(by_sign[0], "{:.0%}", f"large of neurons active more often on their own sign's prompts, {seeds}"),
+        "own-less": Fact(by_sign[1], "{:.0%}", f"of the others than these, {seeds}"),
+        "trained-tasks": Fact(len(task.pairs), "{}", "tasks that are trained"),
+        "tasks": Fact(len(task.pairs) + len(task.unseen), "{}", "tasks: ordered pairs of relevant patterns"),
+        "reversed": Fact(
+            (reversed_tasks(task), len(task.unseen)), "{} of {}", "unseen tasks that are trained ones with labels exchanged"
+        ),
         "neurons": Fact(shape_of(runs[0]).neurons, "{}", "neurons of the layer"),
     }
 

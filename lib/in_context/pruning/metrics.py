@@ -130,9 +130,10 @@ def over_runs(runs: Sequence[StoredRun], how: str, **change: object) -> Cost:
     return Cost.stack([costs(run, **change)[how] for run in runs])
 
 
-def luck(run: StoredRun) -> np.ndarray:
-    """(m,) group of each neuron, 0 … 5: how many of LUCK its share of activity before training reaches."""
-    return np.sum([lucky(run, share) for share in LUCK], 0)
+def luck(run: StoredRun, own: bool = True) -> np.ndarray:
+    """(m,) group of each neuron, 0 … 5: how many of LUCK its share of activity before training reaches, on the prompts of its
+    sign or, not `own`, on those of the other."""
+    return np.sum([lucky(run, share, own) for share in LUCK], 0)
 
 
 def losses_by_alpha(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
@@ -141,9 +142,9 @@ def losses_by_alpha(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
     return losses[..., 0], losses[..., RATES.index(WIDEST)]
 
 
-def large_by_luck(runs: Sequence[StoredRun]) -> list[list[float]]:
+def large_by_luck(runs: Sequence[StoredRun], own: bool = True) -> list[list[float]]:
     """For each group of luck, of the runs that have any, which share of it is large."""
-    found = [(luck(run), large(row_norms(trained(run)))) for run in runs]
+    found = [(luck(run, own), large(row_norms(trained(run)))) for run in runs]
     return [[float(big[group == i].mean()) for group, big in found if (group == i).any()] for i in range(len(LUCK) + 1)]
 
 
@@ -208,7 +209,7 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     left, scaled = over_runs(runs, "large").mean(), over_runs(runs, "scaled").mean()
     half = SHARES.index(0.5)
     first, last = (losses.mean(1) for losses in losses_by_alpha(runs))
-    groups = large_by_luck(runs)
+    groups, others = large_by_luck(runs), large_by_luck(runs, own=False)
     found = {
         "neurons": Fact(m, "{}", "neurons of the layer, counted in the talk's Fig. 14"),
         "small": Fact(1 - float(large_share.mean()), "{:.0%}", f"neurons that are not large, mean over {seeds}"),
@@ -230,6 +231,10 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         "alpha-whole": Fact(float(first[0] - first[-1]), "{:.3f}", "the same, unpruned"),
         "unlucky-large": Fact(mean(groups[0]), "{:.0%}", f"large among neurons active on {luck_names()[0]} %"),
         "luckiest-large": Fact(mean(groups[-1]), "{:.0%}", f"large among neurons active on {luck_names()[-1]} %"),
+        "unlucky-other-large": Fact(
+            mean(others[0]), "{:.0%}", "the same by activity on prompts of the other sign, rarest group"
+        ),
+        "luckiest-other-large": Fact(mean(others[-1]), "{:.0%}", "the same, most active group"),
     }
     for name, cost in zip(("ordered", "random"), zip(*two.values(), strict=True), strict=True):
         for rate, at in zip((SOME, WIDEST), cost, strict=True):
