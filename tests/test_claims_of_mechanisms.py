@@ -29,6 +29,7 @@ from lib.composition.width import claims as width_claims
 from lib.composition.width import metrics as width_metrics
 from lib.composition.width.metrics import VARIABLES
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
+from lib.core.read.fact import ABSENT
 from lib.core.read.statistics import fisher_exact
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
@@ -499,6 +500,10 @@ def test_harder_data_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judge(lambda k, g: 10)[0] == NO_EFFECT
 
 
+def unlearned(run: StoredRun) -> StoredRun:
+    return replace(run, metrics=run.metrics | {"test": 0.5})
+
+
 def gammas(symmetric: list[float], inferential: list[float], norm: str = "post", depth: int = 2) -> list[StoredRun]:
     runs = [
         make_run(depth=depth, gamma=g, seed=s, symmetric=a, inferential=b)
@@ -550,6 +555,52 @@ def test_trends_are_asked_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         plant(monkeypatch, width_claims, gammas(*shares))
         assert (status("width-trend"), held("width-trend")) == (expected, parts)
+    without = [unlearned(run) for run in gammas(*PAPERS)]
+    plant(monkeypatch, width_claims, without + gammas(*MIRRORED))
+    assert status("width-trend") == OPPOSITE  # by the runs that have learned
+    plant(monkeypatch, width_claims, [unlearned(run) if run.spec.gamma > 0.3 else run for run in gammas(*PAPERS)])
+    assert (status("width-trend"), held("width-trend")) == (TOO_SMALL, [False, False])  # one γ is left
+    plant(monkeypatch, width_claims, without)
+    assert status("width-trend") == NOT_RUN
+
+
+def test_unlearned_runs_are_told_apart_where_a_boundary_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both widths lose the symmetric answer, the smaller one along with the seen pairs."""
+    genuine = width_metrics._advantage.__wrapped__
+    monkeypatch.setattr(width_metrics, "_advantage", lambda runs, draws, seed: genuine(runs, 10, seed))
+
+    def runs(width: int, lost: bool) -> list[StoredRun]:
+        return [
+            make_run(gamma=g, seed=s, width=width, symmetric=share, test=1.0 if share > 0.5 or not lost else 0.5)
+            for g, share in ((0.3, 0.9), (0.5, 0.8), (0.6, 0.1), (0.9, 0.0))
+            for s in range(4)
+        ]
+
+    widths = runs(32, lost=True) + runs(128, lost=False)
+    shown = {name: fact.text for name, fact in width_metrics.facts(gammas(*PAPERS), widths).items()}
+    assert (shown["unfinished"], shown["unfinished-from"]) == ("8 of 32", "0.6")
+    assert (shown["placed"], shown["placed-learned"]) == ("two", "one")
+    assert shown["fall-wide"] == "−1.00 (−1.00 to −1.00)"
+    assert shown["fall-narrow"] == "−1.00 (−1.00 to −1.00)"  # of two γ
+    assert shown["seeds"] == "0%"  # equal runs agree
+    assert shown["possible"] == "1.00"  # both fall alike
+    nothing = width_metrics.facts(gammas(*PAPERS), [unlearned(run) for run in widths])
+    assert {nothing[name].text for name in ("fall-wide", "fall-narrow", "best-learned")} == {ABSENT}
+    assert nothing["placed-learned"].text == "none"
+
+
+def test_what_a_perfect_variable_would_have_by_hand() -> None:
+    """Shapes that fall at one γ leave nothing to gain; at two γ, one curve on γ leaves more. Runs that differ by their seed
+    alone leave what no curve takes away."""
+    falls = lambda width, at: [
+        make_run(gamma=g, seed=s, width=width, symmetric=float(g < at)) for g in (0.3, 0.5, 0.7, 0.9) for s in range(4)
+    ]
+    assert width_metrics.attainable(falls(32, 0.6) + falls(64, 0.6)) == pytest.approx(1.0)
+    assert width_metrics.attainable(falls(32, 0.4) + falls(64, 0.8)) > 2
+    x, one = np.repeat([0.3, 0.9], 2), np.array([1.0, 0.0, 1.0, 0.0])
+    assert width_metrics.between_seeds({"seeds": (x, one)}) == pytest.approx(1.0)
+    bent = np.repeat([0.0, 1.0, 0.0], 2)  # no curve of one side can follow it, and equal runs agree
+    assert width_metrics.between_seeds({"bent": (np.repeat([0.3, 0.6, 0.9], 2), bent)}) == 0
 
 
 def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -577,7 +628,8 @@ def test_the_variable_that_was_planted_is_found(monkeypatch: pytest.MonkeyPatch)
     [
         ((1.3, 1.1, 1.5), REPRODUCED),
         ((1.0, 0.95, 1.05), NO_EFFECT),
-        ((1.2, 0.8, 1.4), TOO_SMALL),  # so wide that a little better could not show
+        ((1.0, 0.95, 1.21), TOO_SMALL),  # it reaches what a perfect variable would have
+        ((0.9, 0.7, 1.1), TOO_SMALL),  # so wide that a little better could not show
         ((0.8, 0.7, 0.9), OPPOSITE),
     ],
 )
@@ -586,6 +638,7 @@ def test_the_best_variable_is_judged_by_its_interval(
 ) -> None:
     plant(monkeypatch, width_claims, [make_run()])
     monkeypatch.setattr(width_claims, "advantage", lambda runs: {"worse": (0.5, 0.4, 3.0), "best": best})
+    monkeypatch.setattr(width_claims, "attainable", lambda runs: 1.2)
     assert status("width-collapse") == expected
 
 

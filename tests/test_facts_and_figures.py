@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,8 +25,10 @@ from lib.composition.information_flow import figures as flow_figures
 from lib.composition.information_flow.metrics import BOTH, EDGES, KEY_FIRST, PAIR_FIRST, columns
 from lib.composition.rate_decay_data import figures as rate_decay_figures
 from lib.composition.rate_decay_data import metrics as rate_decay
+from lib.composition.study import OFFSETS
 from lib.composition.trends import BY_GAMMA
 from lib.core.read.fact import ABSENT
+from lib.core.record.store import StoredRun
 
 
 def test_what_the_engine_page_says_is_of_the_right_rows() -> None:
@@ -185,3 +189,41 @@ def test_a_boundary_runs_between_cells_that_lean_to_different_answers() -> None:
     drawn_lines = [np.array(line.get_xydata()).tolist() for line in fig.axes[0].lines if line.get_lw() == 2]
     assert drawn_lines == [[[0.5, -0.5], [0.5, 0.5]], [[0.5, 0.5], [1.5, 0.5]]]
     assert "boundary: the mean leans to the other answer beyond it" in drawn(fig)
+
+
+def grid_run(decay: float, inferential: float, gamma: float = 0.5, seed: int = 0, **changed: Any) -> StoredRun:
+    """A planted run of this decay, with what chapter 6 asks of it."""
+    run = make_run(gamma=gamma, seed=seed, inferential=inferential, **changed)
+    history = {"step": [1], "rank W_Q(1)": [1.0 + 1000 * run.spec.rate * (-1 if decay == 1.0 else 1)]}
+    return replace(run, spec=replace(run.spec, decay=decay, task=(("keys", 30),)), history=history)
+
+
+def test_grids_of_decay_are_compared_where_both_have_runs() -> None:
+    """Decay does nothing up to .1; what rises is at 1, where the second grid learns nothing."""
+    first = [grid_run(d, float(d == 1.0), seed=s, rate=r) for d, r, s in product((0.01, 0.1, 1.0), (1e-3, 2e-3), range(3))]
+    change = {(0.5, 0): 0.2, (0.5, 1): 0.1, (0.8, 0): -0.3, (0.8, 1): 0.0}
+    second = [
+        grid_run(d, 0.4 + (change[g, s] if d == 0.1 else 0.0), gamma=g, seed=s, test=0.5 if d == 1.0 else 1.0)
+        for d, (g, s) in product((0.0, 0.01, 0.1, 1.0), change)
+    ]
+    few = [grid_run(0.01, 0.5, gamma=g, offsets=[1] * len(OFFSETS), offsets_low=[0] * len(OFFSETS)) for g in (0.3, 0.8)]
+    steps = {0.5: np.array([[1.0], [2.0], [math.inf]]), 0.8: np.array([[1.0], [2.0], [3.0]])}
+    whole = [make_run(gamma=g, symmetric=a, inferential=b) for g, a, b in ((0.55, 0.9, 0.0), (1.4, 0.1, 0.7))]
+    found = rate_decay.facts(first, second, few, few, steps, whole)
+    shown = {name: fact.text for name, fact in found.items()}
+    assert (shown["decay-little"], shown["little"], shown["little-at"]) == ("+0.00 (+0.00 to +0.00)", "12", "0.1")
+    assert shown["decay"].startswith("+0.8")
+    assert [shown[f"pairs-{name}"] for name in ("up", "down", "same", "mean")] == ["two", "one", "one", "+0.00"]
+    assert shown["rank-rate"].startswith("+0.3")  # up at two decays, down at the third
+    assert shown["rank-rate-most"].startswith("−1.00")
+    assert [shown[f"all-{name}"] for name in ("symmetric", "gamma-symmetric", "inferential", "gamma-inferential")] == [
+        "90%",
+        "0.55",
+        "70%",
+        "1.4",
+    ]
+    assert shown["never"] == "1 of 2"
+    alone = rate_decay.facts(first, second, few, few, steps)
+    assert {alone[f"all-{name}"].text for name in ("symmetric", "gamma-inferential")} == {ABSENT}
+    unlearned = [replace(run, metrics=run.metrics | {"test": 0.5}) if run.spec.decay == 0.1 else run for run in second]
+    assert rate_decay.paired(unlearned, 0.0, 0.1).tolist() == []

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from lib.composition.phase_diagram.metrics import ends
-from lib.composition.runs import MAPPINGS, SHADOW
+from lib.composition.runs import MAPPINGS, SHADOW, learned, learned_among
+from lib.composition.trends import BY_GAMMA, levels, slope
 from lib.core.model.init import gamma_std
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
@@ -119,8 +120,8 @@ def share(run: StoredRun, mapping: str = "symmetric") -> float:
     return run.metrics[mapping]
 
 
-def points(runs: Sequence[StoredRun]) -> dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]:
-    """{variable: {(width, depth): (x, symmetric share)}}, one entry a run, on the side of the transition where it falls.
+def behind(runs: Sequence[StoredRun]) -> dict[Shape, list[StoredRun]]:
+    """{(width, depth): the runs that place its transition}, on the side where the symmetric answer falls.
 
     Initializations larger than the one with the highest mean share are left out: there the share falls again, in some shapes
     for the inferential answer, and a logistic curve has one side only. So are shapes whose mean
@@ -135,10 +136,36 @@ def points(runs: Sequence[StoredRun]) -> dict[str, dict[Shape, tuple[np.ndarray,
         kept[shape] = tail if len({r.spec.gamma for r in tail}) > 1 else group
         if max(means) > 0.5:
             rising.add(shape)
-    shapes = [shape for shape in kept if shape in rising] or list(kept)
-    value = lambda name, shape: np.array([variable(name, r) for r in kept[shape]])
-    shares = {shape: np.array([share(r) for r in kept[shape]]) for shape in shapes}
-    return {name: {shape: (value(name, shape), shares[shape]) for shape in shapes} for name in VARIABLES}
+    return {shape: kept[shape] for shape in kept if shape in rising} or kept
+
+
+def points(runs: Sequence[StoredRun]) -> dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]]:
+    """{variable: {(width, depth): (x, symmetric share)}}, one entry a run of `behind`."""
+    shapes = behind(runs)
+    value = lambda name, group: np.array([variable(name, r) for r in group])
+    shares = {shape: np.array([share(r) for r in group]) for shape, group in shapes.items()}
+    return {name: {shape: (value(name, group), shares[shape]) for shape, group in shapes.items()} for name in VARIABLES}
+
+
+def attainable(runs: Sequence[StoredRun]) -> float:
+    """How many times better than γ a perfect variable would be, on which the curves of all shapes are one: what one curve on γ
+    leaves, over what a curve for each shape leaves. 1 at least: where nearly nothing is left, the ridge of the smaller groups
+    can leave more."""
+    return max(1.0, collapse(points(runs)["γ"]))
+
+
+def between_seeds(shapes: Mapping[Any, tuple[np.ndarray, np.ndarray]]) -> float:
+    """Of the squared deviations that a curve for each group (x, p) leaves, the share that no function of x could take away:
+    that of runs with one x from their mean."""
+    from_mean = lambda x, p: sum(float(((p[x == v] - p[x == v].mean()) ** 2).sum()) for v in np.unique(x))
+    left = sum(_residual(x, p) * len(x) for x, p in shapes.values())
+    return sum(from_mean(x, p) for x, p in shapes.values()) / max(left, 1e-12)
+
+
+def where_learned(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs that have learned, of the shapes in which such runs stand at two γ at least."""
+    groups = map(learned_among, by_shape(runs).values())
+    return [run for group in groups if len(levels(group, BY_GAMMA)) > 1 for run in group]
 
 
 def crossings(data: dict[str, dict[Shape, tuple[np.ndarray, np.ndarray]]], seed: int = 0) -> dict[str, dict[Shape, Crossing]]:
@@ -234,5 +261,40 @@ def facts(flips: Sequence[StoredRun], widths: Sequence[StoredRun], seed: int = 0
     found["shapes"] = Fact((leading, len(shapes)), "{} of {}", "shapes whose mean symmetric share exceeds one half")
     placed_ = placed(crossings(data, seed)["γ"], data["γ"])
     found["placed"] = Fact(in_words(sum(placed_.values())), "{}", "shapes whose whole interval lies in the range")
+    found["possible"] = Fact(attainable(widths), "{:.2f}", "times better than γ, a variable on which all curves are one")
+    found["seeds"] = Fact(between_seeds(data["γ"]), "{:.0%}", "of what a curve a shape leaves: from the mean of equal runs")
     found["first"] = Fact(in_words(len(highest_at_first(widths))), "{}", "shapes mostly inferential at the largest weights")
+    return found | _learned_facts(widths, seed)
+
+
+_TREND = "{:+.2f} ({:+.2f} to {:+.2f})"
+
+
+def _learned_facts(widths: Sequence[StoredRun], seed: int) -> dict[str, Fact]:
+    """Of the runs of several shapes: which have not learned, and what is left without them."""
+    kept = [run for group in behind(widths).values() for run in group]
+    short = [run for run in kept if not learned(run)]
+    first = min((run.spec.gamma for run in short), default=None)
+    found = {
+        "unfinished": Fact((len(short), len(kept)), "{} of {}", "runs behind the transitions below 90 % of the seen pairs"),
+        "unfinished-from": Fact(first, "{:g}", "the least γ of these"),
+    }
+    done = where_learned(widths)
+    two = [run for run in done if run.spec.model.depth == 2]
+    widest = max((run.spec.model.d_model for run in two), default=0)
+    groups = {
+        "wide": [run for run in two if run.spec.model.d_model == widest],
+        "narrow": [run for run in two if run.spec.model.d_model < widest],
+    }
+    for name, some in groups.items():
+        trend = slope(some, BY_GAMMA, "symmetric") if some else None
+        rests = f"γ and symmetric share, rank correlation, {len(some)} runs of two layers that have learned"
+        found[f"fall-{name}"] = Fact(trend, _TREND, f"{rests}, {'the largest width' if name == 'wide' else 'smaller widths'}")
+    better = advantage(done, seed) if done else {}
+    best = max(better, key=lambda n: better[n][0], default="")
+    rests = f"times better than γ, {best}, by runs that have learned"
+    found["best-learned"] = Fact(better.get(best), "{:.2f} ({:.2f} to {:.2f})", rests)
+    data = points(done)["γ"] if done else {}
+    inside = sum(placed(crossings({"γ": data}, seed)["γ"], data).values())
+    found["placed-learned"] = Fact(in_words(inside), "{}", "shapes whose whole interval lies in the range, by such runs")
     return found
