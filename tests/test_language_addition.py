@@ -302,14 +302,14 @@ def test_facts_and_tables_are_of_the_arms_and_of_the_trials() -> None:
     runs = found(spread=0.0)
     gpt2 = in_gpt2_form(0.99, 0.05)
     low = found(share=GOOD | {(SQUARE, *LARGE): 0.957}, train=0.98)
-    shown = {name: fact.text for name, fact in metrics.facts(runs, low, [], gpt2).items()}
+    shown = {name: fact.text for name, fact in metrics.facts(runs, low, [], gpt2, {}).items()}
     assert (shown["small"], shown["large"], shown["larger"]) == ("3 of 3", "0 of 3", "0 of 3")
     assert (shown["low-small"], shown["low-large"], shown["low-unlearned"]) == ("3 of 3", "2 of 3", "3 of 3")
     assert (shown["large-range"], shown["edge"], shown["middle"]) == ("40% to 40%", "100%", "0%")
     assert (shown["gpt2-large"], shown["gpt2-small"], shown["gpt2-starts-ranks"]) == ("4 of 4", "0 of 4", "0.014")
     assert (shown["gpt2-large-range"], shown["gpt2-starts-train"]) == ("96.0% to 99.0%", "99.5% to 99.5%")
     assert (shown["large-dial-misses"], shown["gpt2-decays-alike"]) == ("–", "–")  # no weights
-    alone = metrics.facts(runs, {}, [], {})
+    alone = metrics.facts(runs, {}, [], {}, {})
     assert {
         alone[name].text for name in ("low-unlearned", "gpt2-large-high", "gpt2-small", "gpt2-fisher", "gpt2-starts-ranks")
     } == {"–"}
