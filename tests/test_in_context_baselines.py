@@ -164,3 +164,36 @@ def test_claims_judge(monkeypatch: pytest.MonkeyPatch, id: str, wrong: dict[str,
     monkeypatch.setattr(claims, "curve", lambda runs, who, alpha, count: by[who])
     monkeypatch.setattr(claims, "curves", lambda runs, count: dict.fromkeys(metrics.ALPHAS, by))
     assert judge_of(CLAIMS)(id, map(planted, MAIN))["status"] == expected
+
+
+# ---------------------------------------------------------------- the control
+
+
+def test_the_nearest_example_by_hand() -> None:
+    """The first of equals, and no other dimension than those that are given."""
+    x, y, query = prompt([[2.0, 9.0], [0.0, 0.0], [2.0, -9.0], [0.0, 1.0]], [1, -1, -1, 1], [2.0, 0.0])
+    assert classical.nearest(x, y, query).tolist() == [-1]
+    assert classical.nearest(x[..., :1], y, query[:, :1]).tolist() == [1]
+
+
+def test_who_is_told_the_relevant_directions_errs_only_without_a_match() -> None:
+    """However loud the rest is; who is not told errs elsewhere, too."""
+    runs, test = [planted(SMALL[0])], Test(0.6, 6, 40.0, count=200)
+    drawn = test.prompts(runs)
+    matched = drawn.same.any(-1).numpy()
+    (told,), (other,) = (metrics.point(runs, who, test) for who in (metrics.TOLD, "1 nearest neighbour"))
+    assert told[matched].sum() == 0
+    assert 0 < told[~matched].sum() < (~matched).sum()
+    assert other[matched].mean() > 0.1
+
+
+def test_facts_on_the_control(monkeypatch: pytest.MonkeyPatch) -> None:
+    by = contest(others=0.06, logistic=0.05, **{"in": 0.04}) | {metrics.TOLD: points(0.03)}
+    monkeypatch.setattr(metrics, "curve", lambda runs, who, alpha, loud, seed, count: by[who])
+    found = metrics.facts_on_control([], count=1000)
+    assert {name: fact.text for name, fact in found.items()} == {
+        "told": "0.030 against 0.040",
+        "halfway-gap": "0.010",
+        "halfway-behind": "five",
+        "halfway": "3",
+    }

@@ -103,6 +103,10 @@ def test_steps_by_hand() -> None:
     law = Steps(np.array([1.0, 1, 2, 2, 4]), np.array([80.0, 80, 40, 40, 600]), np.array([False] * 4 + [True]))
     assert law.closed.x.tolist() == [1, 1, 2, 2]
     assert law.closed.slope[0] == pytest.approx(-1)
+    assert law.above(1).x.tolist() == [2, 2, 4]
+    assert metrics.doubling(law.closed) == pytest.approx(-40)
+    assert metrics.doubling(law.above(2)) is None
+    assert [row[1] for row in metrics.steps_rows({"α": law})] == ["-1.00 [-1.00, -1.00]"]  # of runs that get there
     counts = np.array([4.0, 8, 24])
     theorem = Steps(counts, 7 * counts * np.sqrt(np.log(counts)), np.zeros(3, bool))
     assert metrics.theorem_m1(theorem) == pytest.approx((1, 1, 1))
@@ -189,6 +193,7 @@ FALLS, ONCE, RISES = (0.05, 0.04, 0.03, 0.02, 0.01), (0.05, 0.04, 0.04, 0.02, 0.
         ("steps-alpha", lambda: speeds("α", lambda a: 10 * round(5 / a)), REPRODUCED),
         ("steps-alpha", lambda: speeds("α", lambda a: 100), NO_EFFECT),
         ("steps-alpha", lambda: speeds("α", lambda a: None), NO_EFFECT),
+        ("steps-alpha", lambda: speeds("α", lambda a: 100 if a > 0.3 else None), NO_EFFECT),  # a limit is no step count
         ("steps-alpha", lambda: speeds("α", lambda a: 10 * round(10 * a)), OPPOSITE),
         ("prompt-length", lambda: speeds("α l", lambda n: None if n < 8 else 100), REPRODUCED),
         ("prompt-length", lambda: speeds("α l", lambda n: None if n < 9 else 100), NO_EFFECT),
@@ -386,6 +391,42 @@ def test_tasks_between_the_halves_of_a_mixture() -> None:
     assert [(len(t.pairs), metrics.halves(t), metrics.odd_even(t)) for t in twelve] == [(12, 0, 12), (12, 0, 0)]
 
 
+def test_prompts_without_a_match() -> None:
+    """The loss of all prompts and of those that show the query's pattern, by hand; some of those that are asked show none."""
+    runs = [planted(spec, weights=random_weights(spec, spec.seed)) for spec in SMALL]
+    for alpha, length in metrics.UNREACHED:
+        found = metrics.without_match(runs, alpha, length, 300)
+        assert found.shape == (2, 2)
+        for run, (every, matched) in zip(runs, found, strict=True):
+            drawn = stored.fresh(stored.task_of(run, alpha=alpha, length=length), run.spec.seed, 300)
+            answers = stored.ask(stored.trained(run), drawn)
+            lost = [max(0.0, 1 - f * z) for f, z in zip(answers.margin, answers.answer, strict=True)]
+            shown = [pattern[-1] in pattern[:-1] for pattern in drawn.pattern.tolist()]
+            assert 0.05 < 1 - np.mean(shown) < 0.2
+            assert every == pytest.approx(np.mean(lost))
+            assert matched == pytest.approx(np.mean([loss for loss, here in zip(lost, shown, strict=True) if here]))
+    told = metrics.facts_on_reach(runs)
+    assert {name: fact.form for name, fact in told.items()} == {"reach": "{:.3f} and {:.3f}", "reach-matched": "{:.3f}"}
+    trained = {value for of in speed_specs("laptop").values() for value in of}
+    assert {0.2, 0.8 * 5} <= trained
+
+
+def test_what_odd_even_tasks_change_where_they_are_added() -> None:
+    """The sets lie within each other, so that one has only more than the other; equal errors have a p of 1, and of four
+    seeds against eight that all err more, two in 495."""
+    sets = {name: set(map(tuple, stored.task_of(planted(specs[0])).pairs.tolist())) for name, specs in GPTS.items()}
+    assert sets[ALIKE] < sets[APART]
+    assert sets[ALIKE] < sets[EVEN]
+    assert sets[CROSSED] < sets[GPT]
+    variants = {name: gpts(lambda *_: 0.003, variant=name) for name in GPTS}
+    variants |= {CROSSED: gpts(lambda *_: 0.2, variant=CROSSED), GPT: gpts(lambda *_: 0.1, variant=GPT)}
+    found = metrics._facts_on_mixtures(variants)
+    assert found["added-p"].text == "1.00 and 1.00"
+    assert found["within-p"].value == pytest.approx(2 / 495)
+    assert found["all-odd-even"].text == "0.100 and 0.200"
+    assert found["alike-rank"].value < -0.7  # the two sets without tasks of one parity err most
+
+
 def test_facts_where_nothing_was_learned() -> None:
     by = {name: [run for run in covers(0.5, 0.5) if run.spec in specs] for name, specs in cover_specs("laptop").items()}
     speed = {
@@ -394,7 +435,9 @@ def test_facts_where_nothing_was_learned() -> None:
     }
     variants = {name: gpts(lambda *_: 0.5, variant=name) for name in GPTS}
     found = metrics.facts([planted(spec) for spec in MAIN], variants, by, speed, at_sums([[0.95] * 8] * len(SHOWN_SUMS)))
-    assert {name for name, fact in found.items() if fact.text == ABSENT} == {"from", "passes", "need-08", "need-09", "need-1"}
+    assert {name for name, fact in found.items() if fact.text == ABSENT} == {
+        *("from", "passes", "m1-unseen", "need-08", "need-09", "need-1")
+    }
     assert found["alpha"].value == pytest.approx((0, 0, 0))
 
 

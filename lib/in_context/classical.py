@@ -58,6 +58,12 @@ def predict(learner: str, x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np
     return found
 
 
+def nearest(x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """(n,) the label of the example nearest to the query, the first of equals: x (n, l, D), y (n, l), query (n, D)."""
+    distance = ((x - query[:, None]) ** 2).sum(-1)
+    return np.take_along_axis(y, distance.argmin(1)[:, None], 1)[:, 0]
+
+
 def wrong(found: np.ndarray, answer: np.ndarray) -> np.ndarray:
     """(n,) 1 for a wrong answer, ½ where a coin decides."""
     return np.where(found == 0, 0.5, found != answer).astype(float)

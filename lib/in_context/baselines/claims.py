@@ -57,7 +57,7 @@ CLAIMS = asking(
         f"at α' = {CLOSE_ALPHA:g}, over l = {LENGTHS[0]} … {LENGTHS[-1]}, the mean absolute difference of errors is at most "
         f"{CLOSE:g}",
         classical_close,
-        revised=LOUDLY,
+        revised=f"{LOUDLY}. The verdict depends on it: as in training the two are level",
         figure="18.1",
     ),
     Claim(
@@ -69,7 +69,8 @@ CLAIMS = asking(
         f"error at α' = {BEST_ALPHA:g}: at no l above that of any of five learners by more than the 95 % interval; over all l "
         "clearly below that of each of them, by the paired 95 % interval",
         classical_best,
-        revised=f"{LOUDLY}, and where two learners make no error neither can be strictly better",
+        revised=f"{LOUDLY}, and where two learners make no error neither can be strictly better. The verdict depends on "
+        "it: as in training some learners are clearly better",
         figure="18.1",
     ),
 )

@@ -13,11 +13,13 @@ from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import Trend, bootstrap_indices, interval
 from lib.core.record.store import StoredRun
-from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC, examples, predict, wrong
+from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC, examples, nearest, predict, wrong
 from lib.in_context.runs import ask, fresh, task_of, trained
 from lib.in_context.task import Prompts, Task
 
 ICL = "in context"
+TOLD = "1 nearest neighbour, told the relevant directions"
+"""The control: it learns nothing from other prompts, but for which directions matter."""
 LENGTHS = (6, 8, 10, 12, 14, 16, 18, 20)
 ALPHAS = (0.8, 0.6)
 """The paper's prompt lengths and shares of task examples (Figs 27 and 28)."""
@@ -29,6 +31,8 @@ LOUDS = (1.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0)
 LOUD = 10.0
 """How many times larger the irrelevant pattern of a test prompt is than in training: what was tried, and where the linear SVM
 errs as in the talk at the longest prompt. As in training, hardly any learner errs there."""
+HALFWAY = 6.0
+"""A louder irrelevant pattern than in training, at which both of the paper's statements are asked once more."""
 CLOSE_ALPHA, BEST_ALPHA = ALPHAS
 """Where the paper has learning in context level with logistic regression, and where it has it clearly best."""
 CLOSE = 0.02
@@ -64,7 +68,11 @@ def point(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
 def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
     """(R, prompts) 0 or 1, or ½ where a learner tosses a coin; of a learner one row, and of the runs only their task counts."""
     drawn = test.prompts(runs)
-    if who == ICL:
+    if who == TOLD:
+        axes = test.task(runs).patterns.double().numpy().T  # (D_X, count): features along the relevant patterns
+        x, y, query = examples(drawn)
+        each = [wrong(nearest(x @ axes, y, query @ axes), drawn.answer.numpy())]
+    elif who == ICL:
         each = [a.margin * a.answer <= 0 for a in (ask(trained(run), drawn) for run in runs)]
     else:
         each = [wrong(predict(who, *examples(drawn)), drawn.answer.numpy())]
@@ -129,6 +137,28 @@ def lead(mine: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> tuple[float
     return float(gap.mean()), float(gap.mean() - half), float(gap.mean() + half)
 
 
+def facts_on_control(runs: Sequence[StoredRun], seed: int = 0, count: int = COUNT) -> dict[str, Fact]:
+    """Of the control, and of both of the paper's statements on prompts that are louder than in training, but less than LOUD."""
+    told, icl = (np.mean([p.mean() for p in curve(runs, who, BEST_ALPHA, LOUD, seed, count)]) for who in (TOLD, ICL))
+    close = {who: curve(runs, who, CLOSE_ALPHA, HALFWAY, seed, count) for who in (ICL, LOGISTIC)}
+    best = {who: curve(runs, who, BEST_ALPHA, HALFWAY, seed, count) for who in (ICL, *LEARNERS)}
+    asked = f"paired prompts, {count:,} a point, κ up to ±{HALFWAY / 2:g}"
+    return {
+        "told": Fact(
+            (float(told), float(icl)),
+            "{:.3f} against {:.3f}",
+            f"errors at α' = {BEST_ALPHA:g} over all lengths, κ up to ±{LOUD / 2:g}: {TOLD}, and the model",
+        ),
+        "halfway-gap": Fact(
+            apart(close, LOGISTIC)[0], "{:.3f}", f"mean |difference| of errors of the model and logistic regression, {asked}"
+        ),
+        "halfway-behind": Fact(
+            in_words(len(behind(best))), "{}", f"learners clearly worse than the model at α' = {BEST_ALPHA:g}, {asked}"
+        ),
+        "halfway": Fact(HALFWAY / 2, "{:g}", "half-width of κ, between training's and the one chosen"),
+    }
+
+
 def lead_rows(found: Mapping[float, Mapping[str, Sequence[np.ndarray]]]) -> list[tuple[str, ...]]:
     """(learner, by how many errors in 1,000 prompts it exceeds the model over all lengths with the paired 95 % interval), a
     column an α'."""
@@ -160,6 +190,9 @@ def facts(
             in_words(len(set.intersection(*(set(behind(by)) for by in clean.values())))),
             "{}",
             f"learners clearly worse at either α', prompts as in training, {asked}",
+        ),
+        "clean-gap": Fact(
+            apart(clean[CLOSE_ALPHA], LOGISTIC)[0], "{:.3f}", f"as the first, prompts as in training, α' = {CLOSE_ALPHA:g}"
         ),
         "clean-ahead": Fact(
             in_words(sum(all(lead(by[ICL], by[who])[2] < 0 for by in clean.values()) for who in LEARNERS)),

@@ -71,7 +71,7 @@ def cover(store: Store, profile: str) -> Measured:
 
 def steps_alpha(store: Store, profile: str) -> Measured:
     groups = speed_runs(store, profile, "α")
-    _, low, high = steps(groups).slope
+    _, low, high = steps(groups).closed.slope
     part = Part("exponent of steps against α, upper end", high, "<", 0.0, failure=OPPOSITE if low > 0 else NO_EFFECT)
     return Measured((part,), seeds(next(iter(groups.values()))))
 
@@ -219,7 +219,7 @@ def sum_even(store: Store, profile: str) -> Measured:
 
 
 TIMES = 2.0
-"""As many times more errors are asked of a cause of most of them."""
+"""As many times more errors are asked of what most of them go with."""
 
 
 def sum_parity(store: Store, profile: str) -> Measured:
@@ -271,8 +271,12 @@ CLAIMS = asking(
         "Theorem 1, condition 3",
         "The more examples show the task, the fewer steps are needed.",
         "T = Θ(α^−2/3)",
-        f"exponent of the steps to a held-out hinge loss of {LEVEL:g} against α: 95 % interval below 0",
+        f"exponent of the steps to a held-out hinge loss of {LEVEL:g} against α, over the α at which every run gets there: "
+        "95 % interval below 0",
         steps_alpha,
+        revised="of runs that never get there the last step was counted as if it were enough; they are of the smallest α, "
+        "where too many prompts hold no example of the query's pattern; without them the exponent is nearer to 0, and the "
+        "verdict the same",
         figure="13.2",
     ),
     Claim(
@@ -281,7 +285,8 @@ CLAIMS = asking(
         "Theorem 1, condition 3",
         "Training takes longer for more patterns, in proportion to M₁ √log M₁.",
         "T = Θ(M₁ √log M₁); the talk's slide leaves M₁ out",
-        "the 95 % interval of the steps' exponent against M₁ lies above 0; that against M₁ √log M₁ holds 1",
+        "the 95 % interval of the steps' exponent against M₁ lies above 0; that against M₁ √log M₁ holds 1 (steps to a "
+        f"held-out hinge loss of {LEVEL:g}; where all tasks are trained, to one of trained tasks)",
         steps_m1,
         revised="the first claim took the talk's slide, on which M₁ is missing, for the theorem; the second asked for an "
         "exponent between 0 and 1, as if Θ were an upper bound, where it is a bound from both sides",
@@ -369,12 +374,15 @@ CLAIMS = asking(
         "icl-sum-parity",
         "ours",
         "after Fig 12",
-        "Tasks between an odd and an even pattern make GPT-2 err at small sums, also where none is within a mixture.",
+        "GPT-2 errs at small sums after tasks that are all between an odd and an even pattern, also where none is within a "
+        "mixture.",
         "not asked; seen in seven sets of tasks",
         "twelve tasks, each with its reverse, none within a mixture, all or none of them between an odd and an even pattern: "
         f"errors at S₁ = .5 are more common if all are (one-sided rank test of seeds, p at most {RARELY:g}), on average at "
         f"least {TIMES:g} times as common",
         sum_parity,
+        revised="the statement said that such tasks make GPT-2 err, which the other sets contradict: added to a set "
+        "without any they change nothing; criterion and verdict are as they were",
         figure="13.5",
     ),
     Claim(

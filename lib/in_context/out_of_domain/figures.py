@@ -71,9 +71,9 @@ def _pairs(ax: Axes, task: Task) -> None:
 
 
 def speed(found: Mapping[str, Steps]) -> Figure:
-    """Theorem 1, condition 3: steps to a held-out hinge loss of .1 against what is varied. A point a run; a triangle is a lower
-    bound. Solid: the power law fitted to the values at which every run gets there. Dashed: theory's exponent,
-    through the middle of these points, as it gives no constant; against M₁ with its factor √log M₁."""
+    """Theorem 1, condition 3: steps to a held-out hinge loss of .1 against what is varied. A point a run; a triangle, at its
+    limit, one that never gets there. Solid: the power law fitted to the values at which every run gets there. Dashed: theory's
+    exponent, through the middle of these points, as it gives no constant; against M₁ with its factor √log M₁."""
     names = {"α": "share α of task examples", "M₁": "relevant patterns M₁", "α l": "task examples α l"}
     with style.look():
         fig, axes = plt.subplots(1, len(found), figsize=(style.WIDTH, 3.0), sharey=True, squeeze=False)

@@ -14,7 +14,7 @@ import torch
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import falls_to
-from lib.core.read.statistics import Trend, log_slope, spearman
+from lib.core.read.statistics import Trend, log_slope, spearman, two_sided
 from lib.core.record.spec import SpecError, check_number
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import (
@@ -49,6 +49,8 @@ SMALL_LOSS = 0.01
 """The hinge loss of who generalizes."""
 RARE = 0.01
 """The share of errors that GPT-2 is below, as in the talk's figure, where S₁ ≥ 1."""
+UNREACHED = ((0.2, LENGTH), (ALPHA, 5))
+"""(α, l) of the trainings of which no run gets to the level: of their prompts, many hold no example of the query's pattern."""
 THEORY = {"α": -2 / 3, "M₁": 1.0, "α l": 0.0}
 """The exponents of the steps in Theorem 1 as slides on the paper have it, T = Θ(M₁ α^−2/3 β^−2/3 √log M₁ / η): l is not in it.
 The talk's own slide leaves M₁, β and η out. The factor √log M₁ is not in these exponents: see `theorem_m1`."""
@@ -104,8 +106,8 @@ def errors_of(runs: Sequence[StoredRun], name: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps to the level, a run each: x (n,) is what is varied, and where `open` (n,) the run never got there, so that its step
-    limit is a lower bound."""
+    """Steps to the level, a run each: x (n,) is what is varied, and where `open` (n,) the run never got there, and its step
+    limit stands for them."""
 
     x: np.ndarray
     steps: np.ndarray
@@ -113,14 +115,21 @@ class Steps:
 
     @property
     def slope(self) -> tuple[float, float, float]:
-        """The exponent and its 95 % interval; lower bounds count as they are."""
+        """The exponent and its 95 % interval; step limits count as they are."""
         return log_slope(self.x, self.steps)
 
     @property
     def closed(self) -> Steps:
         """Only the values at which every run gets there; all, where that leaves fewer than two."""
         kept = ~np.isin(self.x, self.x[self.open])
-        return Steps(self.x[kept], self.steps[kept], self.open[kept]) if len(set(self.x[kept])) > 1 else self
+        return self._of(kept) if len(set(self.x[kept])) > 1 else self
+
+    def above(self, value: float) -> Steps:
+        """Only the larger values."""
+        return self._of(self.x > value)
+
+    def _of(self, kept: np.ndarray) -> Steps:
+        return Steps(self.x[kept], self.steps[kept], self.open[kept])
 
 
 def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
@@ -129,6 +138,26 @@ def steps(groups: Mapping[float, Sequence[StoredRun]]) -> Steps:
     x, reached, limit = zip(*found, strict=True)
     taken = [last if step is None else step for step, last in zip(reached, limit, strict=True)]
     return Steps(np.array(x, float), np.array(taken, float), np.array([step is None for step in reached]))
+
+
+def without_match(runs: Sequence[StoredRun], alpha: float, length: int, count: int = N_FRESH) -> np.ndarray:
+    """(R, 2) mean hinge loss of one-layer runs on fresh prompts of this α and l: of all, and of those with a match, which hold
+    an example of the query's pattern."""
+    return np.array([_matched(run, alpha, length, count) for run in runs])
+
+
+@disk_cached(version=1)
+def _matched(run: StoredRun, alpha: float, length: int, count: int) -> np.ndarray:
+    """(2,): what `without_match` has of one run."""
+    drawn = fresh(task_of(run, alpha=alpha, length=length), run.spec.seed, count)
+    said = ask(trained(run), drawn)
+    loss = np.maximum(0, 1 - said.margin * said.answer)
+    return np.array([loss.mean(), loss[drawn.same.any(-1).numpy()].mean()])
+
+
+def doubling(s: Steps) -> float | None:
+    """The steps that a doubling of what is varied costs, by least squares; None of one value."""
+    return float(np.polyfit(np.log2(s.x), s.steps, 1)[0]) if len(set(s.x)) > 1 else None
 
 
 def theorem_m1(s: Steps) -> Trend:
@@ -312,12 +341,10 @@ def passes(sums: Sequence[float], margins: Sequence[float]) -> float | None:
 
 
 def steps_rows(found: Mapping[str, Steps]) -> list[tuple[str, ...]]:
-    """(what is varied, its exponent over all runs, without values at which a run never learns, the theorem's)."""
+    """(what is varied, its exponent without values at which a run never learns, the theorem's)."""
     written = lambda trend: "{:+.2f} [{:+.2f}, {:+.2f}]".format(*trend)
     theory = {"α": "−2/3", "M₁": "1, times √log M₁", "α l": "0: it is not in the theorem's steps"}
-    return [
-        (name, written(s.slope), written(s.closed.slope) if s.open.any() else "–", theory[name]) for name, s in found.items()
-    ]
+    return [(name, written(s.closed.slope), theory[name]) for name, s in found.items()]
 
 
 def order_rows(variants: Mapping[str, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
@@ -350,6 +377,7 @@ def facts(
     alphas, m1 = speed["α"], speed["M₁"]
     trend = lambda s: tuple(float(v) for v in s)
     mean_at = lambda s, x: float(s.steps[s.x == x].mean()) if (s.x == x).any() else None
+    no_match = tuple(2 * no_match_floor(*prompt) for prompt in UNREACHED)
     found = {
         "cycle": Fact(
             in_words(round(float(cycle.sum()) * N_TEST)), "{}", f"wrong of {N_TEST * len(cycle):,} on unseen tasks, {few}"
@@ -360,11 +388,8 @@ def facts(
             trend(alphas.closed.slope), "{:.2f} ({:.2f} to {:.2f})", "exponent of steps against α where all runs learn"
         ),
         "m1": Fact(trend(m1.slope), "{:.2f} ({:.2f} to {:.2f})", "exponent of steps against M₁"),
-        "m1-double": Fact(
-            float(np.polyfit(np.log2(m1.x), m1.steps, 1)[0]) if len(set(m1.x)) > 1 else None,
-            "{:.0f}",
-            "steps that a doubling of M₁ costs, least squares",
-        ),
+        "m1-double": Fact(doubling(m1), "{:.0f}", "steps that a doubling of M₁ costs, least squares"),
+        "m1-unseen": Fact(doubling(m1.above(min(m1.x))), "{:.0f}", f"the same without M₁ = {min(m1.x):g}"),
         "m1-first": Fact(mean_at(m1, min(m1.x)), "{:.0f}", f"mean steps at M₁ = {min(m1.x):g}"),
         "m1-last": Fact(mean_at(m1, max(m1.x)), "{:.0f}", f"mean steps at M₁ = {max(m1.x):g}"),
         "from": Fact(
@@ -389,6 +414,11 @@ def facts(
             gpt_errors(gpts, at_foreign(1.1), 1.0)[LENGTH].mean, "{:.3f}", f"errors at S₁ = 1.1 and α' = 1, {LENGTH} examples"
         ),
         "gpt-inside": Fact(inside[LENGTH].mean, "{:.3f}", f"errors on unseen tasks, {who}"),
+        "no-match": Fact(
+            no_match,
+            "{:.0%} and {:.0%}",
+            f"(1 − α/2)^l: prompts without an example of the query's pattern, {_written(UNREACHED)}",
+        ),
         "floor-long": Fact(no_match_floor(ALPHA, LENGTH), "{:.1g}", f"½ (1 − α'/2)^{LENGTH}"),
     }
     for alpha, name in zip(ALPHAS, ("08", "09", "1"), strict=True):
@@ -416,21 +446,53 @@ def _facts_on_choices(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, 
 
 
 def _facts_on_mixtures(variants: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """Of two counts of training tasks, and of the sets that tell them apart."""
-    parts, low = between(variants), {name: each.mean() for name, each in low_errors(variants).items()}
+    """Of two counts of training tasks, of the sets that tell them apart, and of what each set has more than one within it."""
+    parts, errors = between(variants), low_errors(variants)
+    low = {name: each.mean() for name, each in errors.items()}
     rank = lambda count, names: spearman(*(np.array([of[name] for name in names]) for of in (count, low)))
     (within, of_mixtures), (parity, odd) = parts.items()
+    alike = {name: len(task.pairs) - odd_even(task) for name in odd for task in [task_of(variants[name][0])]}
+    apart = lambda a, b: two_sided(
+        [*errors[a], *errors[b]], [False] * len(errors[a]) + [True] * len(errors[b]), [0] * (len(errors[a]) + len(errors[b]))
+    )
+    test = "two-sided rank test of seeds"
     seen, at = [of_mixtures[name] for name in SETS], f"errors at S₁ = {LOW_SUM:g}"
     sets = "sets of eighteen training tasks"
     return {
         "halves-range": Fact((in_words(int(min(seen))), in_words(int(max(seen)))), "{} to {}", f"{within}, five {sets}"),
         "halves-rank": Fact(rank(of_mixtures, SETS), "{:.1f}", f"rank correlation of {at} and {within}, five {sets}"),
         "parity-rank": Fact(rank(odd, (*SETS, APART, EVEN)), "{:.1f}", f"rank correlation of {at} and {parity}, seven {sets}"),
+        "alike-rank": Fact(
+            rank(alike, list(alike)), "{:.2f}", f"rank correlation of {at} and trained tasks of one parity, {len(alike)} sets"
+        ),
+        "all-odd-even": Fact(
+            (float(low[GPT]), float(low[CROSSED])), "{:.3f} and {:.3f}", f"mean {at} after {GPT} (all odd-even), and {CROSSED}"
+        ),
+        "added-p": Fact(
+            (apart(ALIKE, APART), apart(ALIKE, EVEN)), "{:.2f} and {:.2f}", f"p of {at}, {ALIKE} and six more, {test}"
+        ),
+        "within-p": Fact(apart(CROSSED, GPT), "{:.3f}", f"p of {at}, {CROSSED} and six more within mixtures, {test}"),
         **{
             name: Fact(float(low[kind]), "{:.3f}", f"mean {at} after {kind}")
             for name, kind in (("apart", APART), ("even", EVEN), ("crossed", CROSSED), ("alike", ALIKE))
         },
     }
+
+
+def facts_on_reach(runs: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of the main runs on prompts as those of UNREACHED: how far copying gets there."""
+    every, matched = np.array([without_match(runs, *prompt).mean(0) for prompt in UNREACHED]).T.tolist()
+    who = (
+        f"mean hinge loss, one layer, {len(runs)} seeds trained at α = {ALPHA:g}, l = {LENGTH}, asked at {_written(UNREACHED)}"
+    )
+    return {
+        "reach": Fact(tuple(every), "{:.3f} and {:.3f}", who),
+        "reach-matched": Fact(max(matched), "{:.3f}", f"{who}: with an example of the query's pattern, the larger"),
+    }
+
+
+def _written(prompts: Sequence[tuple[float, int]]) -> str:
+    return " and ".join(f"α = {alpha:g}, l = {length}" for alpha, length in prompts)
 
 
 def facts_on_precision(again: Sequence[StoredRun]) -> dict[str, Fact]:
