@@ -147,6 +147,30 @@ def test_the_smallest_rows_go_first() -> None:
         assert [found[i, 0] for found in pruning_numbers.losses_by_alpha(runs)] == [loss[0], loss[RATES.index(WIDEST)]]
 
 
+def test_parts_of_the_margin_are_told_neuron_by_neuron() -> None:
+    """Large neurons of two sizes; the small ones hold what their sizes say. Without as many large ones all is lost where half
+    of the neurons are small, and nothing where the margin allows for it."""
+    sizes = [0.3, 0.3, 0.2, 0.2, *[0.05] * 4] * (M // 8) + [0.05] * (M % 8)
+    run = planted(ONE, weights=copier(sizes))
+    assert pruning_numbers.margin_parts(run).sum() == pytest.approx(pruning_numbers.costs(run)["magnitude"].margin[0], rel=1e-4)
+    assert pruning_numbers.share_of_small(run) == pytest.approx(sum(x for x in sizes if x < 0.1) / sum(sizes), rel=0.02)
+    found = pruning_numbers.shares_of_large(run)
+    assert len(found) == sum(x > 0.1 for x in sizes)
+    assert [found.min(), found.max()] == pytest.approx([0.8, 1.2], rel=0.03)
+    free = planted(ONE, weights=copier(MANY))
+    assert pruning_numbers.as_many_large(free) == pytest.approx(0.0, abs=0.01)
+    assert pruning_numbers.as_many_large(planted(ONE, weights=copier(HALF))) > 0.8
+
+
+def test_neurons_are_counted_by_luck() -> None:
+    run = planted(ONE, weights=copier(HALF))
+    found = pruning_numbers.large_by_luck([run, run])
+    group, big = pruning_numbers.luck(run), stored.large(stored.row_norms(stored.trained(run)))
+    assert sum(count for _, count in found) == 2 * M
+    assert sum(large for large, _ in found) == 2 * int(big.sum())
+    assert found[-1] == (2 * int(big[group == len(LUCK)].sum()), 2 * int((group == len(LUCK)).sum()))
+
+
 def test_norms_before_training_are_those_of_the_start() -> None:
     found = pruning_numbers.norms_of([planted(ONE, weights=copier(HALF))])
     np.testing.assert_allclose(found.after[0], np.abs(HALF) * M / 2, rtol=1e-6)
