@@ -89,8 +89,7 @@ WIDE_GAMMAS = (0.1, 0.3, 0.5, 0.7)
 """γ of W_O where a is of order 1 / √m."""
 TABLE_STARTS: dict[str, tuple[bool, float, float]] = {"small": (False, DELTA, STORY_GAMMAS[-1]), "large": (True, 0.5, 0.1)}
 """Two of these starts, from which runs are trained where only a table is left: is a of order 1 / √m, δ, γ. The small one is the
-main runs'. The large one has the largest neurons; at its δ a least-squares readout of random neurons, labels hidden, gets 96 %
-of the trained tasks right, at the smaller ones 60 %."""
+main runs'. The large one has the largest neurons, at a δ that hides the other pattern of a task less than the largest does."""
 
 
 @dataclass(frozen=True)
