@@ -87,6 +87,9 @@ STORY_DELTAS, STORY_GAMMAS = (0.1, 0.2, 0.5, 1.0), (0.15, 0.35, 0.6, 0.94)
 """δ, and γ of W_O; the last is the main runs'."""
 WIDE_GAMMAS = (0.1, 0.3, 0.5, 0.7)
 """γ of W_O where a is of order 1 / √m."""
+TABLE_STARTS: dict[str, tuple[bool, float, float]] = {"small": (False, DELTA, STORY_GAMMAS[-1]), "large": (True, 0.5, 0.1)}
+"""Two of these starts, from which runs are trained where only a table is left: is a of order 1 / √m, δ, γ. The small one is the
+main runs'. The large one has the largest neurons, at a δ that hides the other pattern of a task less than the largest does."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +273,15 @@ def all_stories(profile: str) -> dict[bool, dict[tuple[float, float], list[RunSp
     return {wide: story_specs(profile, wide) for wide in (False, True)}
 
 
+def table_specs(profile: str) -> dict[str, list[RunSpec]]:
+    """{start: runs} like those of `story_specs`, but that all labels in the prompt are coins: only a table can be learned."""
+    stories, found = all_stories(profile), {}
+    for name, (wide, delta, gamma) in TABLE_STARTS.items():
+        runs = stories[wide].get((delta, gamma)) or next(reversed(stories[wide].values()))
+        found[name] = [replace(spec, experiment="icl-table", task=(*spec.task, ("hidden", True))) for spec in runs]
+    return found
+
+
 def start_specs(profile: str) -> dict[tuple[int, float], list[RunSpec]]:
     """{(neurons m, m times the size of a): runs}: the trials of the start, as long as the main runs."""
     s = SETTINGS[check_profile(profile)]
@@ -322,6 +334,9 @@ GPT2 = Experiment(
 STORY = Experiment(
     "icl-story", "In-context learning from other starts", VERSION, make_study, in_one_list(all_stories), models=(OneLayerSpec,)
 )
+TABLE = Experiment(
+    "icl-table", "Tasks without labels in the prompt", VERSION, make_study, in_one_list(table_specs), models=(OneLayerSpec,)
+)
 SEARCH = Experiment("icl-search", "Trials of settings", VERSION, make_study, search_specs, models=(OneLayerSpec,))
 AGAIN = once_more(
     "icl-roundings",
@@ -330,4 +345,4 @@ AGAIN = once_more(
     lambda profile: gpt_specs(profile)[GPT],
     (VectorGPT2Spec,),
 )
-EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, SEARCH, AGAIN)
+EXPERIMENTS = (TRAIN, SPEED, COVER, DEEPER, GPT2, STORY, TABLE, SEARCH, AGAIN)

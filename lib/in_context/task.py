@@ -67,8 +67,8 @@ class Task:
     `within`: of the tasks between the two patterns of a mixture, (2j, 2j + 1) and back, all as well if True, none if False.
     `unseen` takes those that are not. `sum`: S₁ of out-of-domain patterns, each of `mix` trained ones; None in domain.
     `outside`: relevant patterns are irrelevant ones of training, so that they lie outside the span. `loud`: times
-    the irrelevant pattern is larger than in training, so that κ ~ U(−loud/2, loud/2). Raises SpecError for what cannot be
-    drawn.
+    the irrelevant pattern is larger than in training, so that κ ~ U(−loud/2, loud/2). `hidden`: every label of the context is
+    a coin's, so that the query's can be told by which task it is alone. Raises SpecError for what cannot be drawn.
     """
 
     m1: int = 6
@@ -84,6 +84,7 @@ class Task:
     loud: float = 1.0
     drawn: int = 0
     within: bool | None = None
+    hidden: bool = False
 
     def __post_init__(self) -> None:
         for name, low in (("m1", 2), ("m2", 1), ("length", 1), ("among", 0), ("drawn", 0)):
@@ -110,6 +111,8 @@ class Task:
             raise SpecError("tasks are drawn from the pairs of all m1 patterns, in domain: leave among, sum and outside out.")
         if self.drawn and len(self.shifts) < 2:  # a choice with every pattern on both sides is not soon found
             raise SpecError(f"at least two tasks a pattern can be drawn: give two shifts or more, got {self.shifts!r}.")
+        if type(self.hidden) is not bool:
+            raise SpecError(f"hidden must be True or False, got {self.hidden!r}.")
         halved = self.mix == 2 and not (self.m1 % 2 or self.drawn or self.among)
         if self.within is not None and not (type(self.within) is bool and halved):
             raise SpecError("within must be None, or True or False with an even m1 mixed by twos, no drawn and no among.")
@@ -212,7 +215,7 @@ class Task:
         target = (pattern == pair[..., :1]).float() - (pattern == pair[..., 1:]).float()
         coin = 2.0 * randint(seed[..., None], _COIN, place, 2) - 1
         y = torch.zeros(*x.shape[:-1], D_Y, device=index.device)
-        y[..., :-1, 0] = torch.where(target == 0, coin, target)[..., :-1]
+        y[..., :-1, 0] = torch.where((target == 0) | self.hidden, coin, target)[..., :-1]
         return Prompts(torch.cat([x, y], -1), target, pattern, pair)
 
     def _pattern(self, seed: Tensor, place: Tensor, pair: Tensor) -> Tensor:

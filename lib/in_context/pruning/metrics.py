@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lib.core.read.disk_cache import disk_cached
-from lib.core.read.fact import Fact, mean
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.record.store import StoredRun
+from lib.in_context import starts
 from lib.in_context.experiments import LENGTH
 from lib.in_context.runs import (
     N_FRESH,
@@ -47,8 +48,10 @@ PRUNED_ALPHAS = (0.6, 0.8, 1.0)
 """The α' of Figure 15."""
 TOGETHER = 0.01
 """Hinge losses at several α' are alike where they lie within this of each other, unpruned as pruned."""
-SOME = 0.2
-"""The share of neurons at which two orders are compared."""
+SOME, TENTH = 0.2, 0.1
+"""The share of neurons at which two orders are compared, and the one up to which random pruning is free."""
+FREE = 0.01
+"""By how much the hinge loss may rise where what is removed counts as free."""
 FIG14 = 0.6
 """The α' of the talk's Fig. 14: its curve of magnitudes is that of Fig. 15 at .6, point for point."""
 LUCK = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -125,6 +128,37 @@ def _costs(run: StoredRun, change: dict[str, object]) -> dict[str, np.ndarray]:
     return {how: np.array(c) for how, c in found.items()}
 
 
+@disk_cached(version=1)
+def margin_parts(run: StoredRun) -> np.ndarray:
+    """(m,) what each neuron adds to the mean margin zF, on the prompts of `costs`."""
+    prompts = fresh(task_of(run, sum=FOREIGN_SUM), run.spec.seed)
+    return (contributions(trained(run), prompts) * prompts.answer[:, None]).mean(0).numpy()
+
+
+@disk_cached(version=1)
+def as_many_large(run: StoredRun) -> float:
+    """By how much the hinge loss rises without as many large neurons as there are small ones, on the prompts of `costs`; mean
+    of ORDERS random choices."""
+    prompts = fresh(task_of(run, sum=FOREIGN_SUM), run.spec.seed)
+    effects, answer = contributions(trained(run), prompts).numpy(), prompts.answer.numpy()
+    big, rng = large(row_norms(trained(run))), np.random.default_rng(run.spec.seed)
+    count = int((~big).sum())
+    masks = [kept(rng.permutation(np.flatnonzero(big)), [0, count], len(big)) for _ in range(ORDERS)]
+    return float(np.mean([np.diff(cost(effects, answer, mask).loss)[0] for mask in masks]))
+
+
+def share_of_small(run: StoredRun) -> float:
+    """The part of the mean margin that the small neurons hold together."""
+    parts, big = margin_parts(run), large(row_norms(trained(run)))
+    return float(parts[~big].sum() / parts.sum())
+
+
+def shares_of_large(run: StoredRun) -> np.ndarray:
+    """(n,) what each large neuron adds to the mean margin, over the mean of the large ones."""
+    parts = margin_parts(run)[large(row_norms(trained(run)))]
+    return parts / parts.mean()
+
+
 def over_runs(runs: Sequence[StoredRun], how: str, **change: object) -> Cost:
     """One of `costs` for several runs, (R, n)."""
     return Cost.stack([costs(run, **change)[how] for run in runs])
@@ -142,10 +176,11 @@ def losses_by_alpha(runs: Sequence[StoredRun]) -> tuple[np.ndarray, np.ndarray]:
     return losses[..., 0], losses[..., RATES.index(WIDEST)]
 
 
-def large_by_luck(runs: Sequence[StoredRun], own: bool = True) -> list[list[float]]:
-    """For each group of luck, of the runs that have any, which share of it is large."""
-    found = [(luck(run, own), large(row_norms(trained(run)))) for run in runs]
-    return [[float(big[group == i].mean()) for group, big in found if (group == i).any()] for i in range(len(LUCK) + 1)]
+def large_by_luck(runs: Sequence[StoredRun], own: bool = True) -> list[tuple[int, int]]:
+    """For each group of luck how many of its neurons, in all runs, are large, and how many there are."""
+    group = np.concatenate([luck(run, own) for run in runs])
+    big = np.concatenate([large(row_norms(trained(run))) for run in runs])
+    return [(int(big[group == i].sum()), int((group == i).sum())) for i in range(len(LUCK) + 1)]
 
 
 def luck_names() -> list[str]:
@@ -197,8 +232,8 @@ def luck_groups(runs: Sequence[StoredRun]) -> tuple[list[np.ndarray], list[np.nd
     return select(norm), select(angle), names
 
 
-def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
-    """What the text of chapter 14 says of the main runs."""
+def facts(runs: Sequence[StoredRun], trials: Sequence[StoredRun]) -> dict[str, Fact]:
+    """What the text of chapter 14 says of the main runs, and of the trials by which their start was chosen."""
     seeds, m = f"{len(runs)} seeds", shape_of(runs[0]).neurons
     large_share = np.array(large_shares(runs))
     rest, full = over_runs(runs, "rest").at(0), over_runs(runs, "magnitude").at(0)
@@ -229,13 +264,40 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         ),
         "alpha-apart": Fact(float(last[0] - last[-1]), "{:.3f}", f"hinge loss at α' = .6 less 1, {WIDEST:.0%} removed"),
         "alpha-whole": Fact(float(first[0] - first[-1]), "{:.3f}", "the same, unpruned"),
-        "unlucky-large": Fact(mean(groups[0]), "{:.0%}", f"large among neurons active on {luck_names()[0]} %"),
-        "luckiest-large": Fact(mean(groups[-1]), "{:.0%}", f"large among neurons active on {luck_names()[-1]} %"),
-        "unlucky-other-large": Fact(
-            mean(others[0]), "{:.0%}", "the same by activity on prompts of the other sign, rarest group"
+        "small-margin": Fact(
+            mean(map(share_of_small, runs)),
+            "{:.1%}",
+            f"of the mean margin held by neurons that are not large, mean over {seeds}",
         ),
-        "luckiest-other-large": Fact(mean(others[-1]), "{:.0%}", "the same, most active group"),
+        "large-free": Fact(
+            in_words(sum(as_many_large(run) <= FREE for run in runs)),
+            "{}",
+            f"seeds in which the hinge loss rises by at most {FREE:g} without as many large neurons, mean of {ORDERS} choices",
+        ),
+        "seeds": Fact(in_words(len(runs)), "{}", "seeds"),
+        "each-share": Fact(
+            span(np.concatenate([shares_of_large(run) for run in runs]).tolist()),
+            "{:.2f} to {:.2f}",
+            f"a large neuron's part of the mean margin over the mean part of its run, all neurons of {seeds}",
+        ),
+        "random-10": Fact(
+            float(at_rate(runs, TENTH, alpha=FIG14)[1].loss.mean()), "{:.3f}", f"hinge loss with {TENTH:.0%} removed at random"
+        ),
+        "trials": Fact(len(trials), "{}", "trials of the number of neurons and the size of a"),
+        "trials-small": Fact(
+            span(starts.measured(run)[f"{starts.SHARE}, {starts.END}"] for run in trials),
+            "{:.0%} to {:.0%}",
+            "neurons that are not large, in these trials",
+        ),
     }
+    for name, i in (("unlucky", 0), ("luckiest", -1)):
+        big, count = groups[i]
+        rests = f"large among neurons active on {luck_names()[i]} %, all of {seeds}"
+        found[f"{name}-large"] = Fact(big / count if count else None, "{:.0%}", rests)
+        found[f"{name}-count"] = Fact((big, count), "{} of {}", rests)
+        big, count = others[i]
+        rests = f"large among neurons active on {luck_names()[i]} % of prompts of the other sign, all of {seeds}"
+        found[f"{name}-other-large"] = Fact(big / count if count else None, "{:.0%}", rests)
     for name, cost in zip(("ordered", "random"), zip(*two.values(), strict=True), strict=True):
         for rate, at in zip((SOME, WIDEST), cost, strict=True):
             rests = f"hinge loss with {rate:.0%} removed, {'smallest first' if name == 'ordered' else 'at random'}, {asked}"

@@ -5,16 +5,18 @@ Runs are trained on the six tasks of a cycle alone, in which each pair of patter
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 import numpy as np
 
-from lib.core.read.fact import Fact, mean
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import mean_std
 from lib.core.read.statistics import spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import starts
-from lib.in_context.experiments import STORY_GAMMAS, story_specs, train_specs, wide_specs
+from lib.in_context.experiments import STORY_GAMMAS, TABLE_STARTS, story_specs, table_specs, train_specs, wide_specs
 from lib.in_context.pruning.metrics import at_rate
 from lib.in_context.runs import LEVEL, shape_of, small, start_attention, steps_to
 from lib.in_context.task import Task
@@ -22,6 +24,9 @@ from lib.in_context.task import Task
 Grid = Mapping[tuple[float, float], list[StoredRun]]
 LEARNED = 0.02
 """A run has learned its tasks where at most this share of signs is wrong on them at the end."""
+TABLE_LEARNED = 0.1
+"""Where all labels in the prompt are coins, a run has learned the table where at most this share of signs is wrong on its tasks
+at the end. Fixed before these runs were trained."""
 FIFTH = 0.2
 """The share of neurons that is pruned where two starts are compared."""
 SAME = 0.75
@@ -39,6 +44,11 @@ CYCLE = Task(shifts=(1,))
 def story_runs(store: Store, profile: str, wide: bool = False) -> dict[tuple[float, float], list[StoredRun]]:
     """{(δ, γ): runs}, with an a of order 1 / √m if `wide`. Raises LookupError where some are missing."""
     return {place: load(specs, store) for place, specs in story_specs(profile, wide).items()}
+
+
+def table_runs(store: Store, profile: str) -> dict[str, list[StoredRun]]:
+    """{start: runs} whose prompts' labels are coins. Raises LookupError where some are missing."""
+    return {name: load(specs, store) for name, specs in table_specs(profile).items()}
 
 
 def starts_compared(store: Store, profile: str) -> dict[str, dict[str, np.ndarray]]:
@@ -105,6 +115,16 @@ def excess(run: StoredRun) -> float:
 
 def learned(run: StoredRun) -> bool:
     return run.status != "diverged" and seen_error(run) <= LEARNED
+
+
+def learned_table(run: StoredRun) -> bool:
+    return run.status != "diverged" and seen_error(run) <= TABLE_LEARNED
+
+
+def moved(run: StoredRun) -> float:
+    """By how much the log-odds of attention to the query's own pattern grow in training; NaN where the run diverged."""
+    before, after = start_attention(run)[0], end_attention(run)
+    return math.log(after / (1 - after)) - math.log(before / (1 - before))
 
 
 def steps(run: StoredRun) -> int:
@@ -198,16 +218,22 @@ def own_settings(found: Grid) -> list[tuple[str, str]]:
     ]
 
 
-def facts(grid: Grid, wide: Grid, main: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Fact]:
-    """What the text of chapter 17 says: of the runs with the small readout, with the large one, and of chapter 12's runs from
-    both starts."""
+def facts(
+    grid: Grid, wide: Grid, main: Mapping[str, Mapping[str, np.ndarray]], tables: Mapping[str, Sequence[StoredRun]]
+) -> dict[str, Fact]:
+    """What the text of chapter 17 says: of the runs with the small readout, with the large one, of chapter 12's runs from both
+    starts, and of those that have only a table to learn."""
     copied, wider = ([run for run in everyone(found) if learned(run)] for found in (grid, wide))
     share, error = remembering_error()
     at = lambda delta: [run for (d, g), runs in grid.items() if (d, g) == (delta, MAIN_GAMMA) for run in runs]
     found = {
         "runs": Fact(len(everyone(grid)), "{}", "runs with the small readout"),
-        "all-runs": Fact(len(everyone(grid)) + len(everyone(wide)), "{}", "runs with either readout"),
-        "all-learned": Fact(len(copied) + len(wider), "{}", f"of these that err on at most {LEARNED:.0%} of their own tasks"),
+        "starts": Fact(len(grid) + len(wide), "{}", "starts: a readout, a δ and a γ each"),
+        "starts-learned": Fact(
+            sum(all(map(learned, runs)) for some in (grid, wide) for runs in some.values()),
+            "{}",
+            f"of these, from which every seed errs on at most {LEARNED:.0%} of its own tasks",
+        ),
         "clean": Fact(sum(unseen_error(run) == 0 for run in copied), "{}", "of these without an error on unseen tasks"),
         "wide-learned": Fact(len(wider), "{}", "runs with the large readout that learned their tasks"),
         "wide-runs": Fact(len(everyone(wide)), "{}", "runs with the large readout"),
@@ -237,6 +263,18 @@ def facts(grid: Grid, wide: Grid, main: Mapping[str, Mapping[str, np.ndarray]]) 
             mean([steps(r) for r in at(0.1)]), "{:.0f}", f"mean steps to a loss of {LEVEL:g}, δ = 0.1, γ = {MAIN_GAMMA:g}"
         ),
     }
+    for name, delta in (("large-moved", LARGE_DELTA), ("small-moved", SOME_DELTA)):
+        rests = f"growth of the log-odds of attention, δ = {delta:g}, γ = {MAIN_GAMMA:g}, mean of seeds"
+        found[name] = Fact(mean([moved(run) for run in at(delta)]), "{:.1f}", rests)
+    coins = [run for runs in tables.values() for run in runs]
+    found["table-runs"] = Fact(len(coins), "{}", "runs in whose prompts all labels are coins")
+    found["table-learned"] = Fact(
+        in_words(sum(map(learned_table, coins))), "{}", f"of these that err on at most {TABLE_LEARNED:.0%} of their own tasks"
+    )
+    for name, runs in tables.items():
+        wide_one, delta, gamma = TABLE_STARTS[name]
+        start = f"{'large' if wide_one else 'small'} readout, δ = {delta:g}, γ = {gamma:g}"
+        found[f"table-{name}"] = Fact(1 - fmean(map(seen_error, runs)), "{:.0%}", f"of their own tasks right, mean, {start}")
     groups = list(excesses(grid, SOME_DELTA).values())
     for name, values in (("behind-large", groups[0]), ("behind-small", groups[-1])):
         found[name] = Fact(mean(values), "{:.3f}", f"excess loss on unseen tasks, δ = {SOME_DELTA:g}, mean of seeds")
