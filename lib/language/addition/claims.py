@@ -146,8 +146,8 @@ CLAIMS = asking(
         f"{_LEARNED}; more runs of the small arm add than of the large one, {_MORE}; the small arm's mean share at least "
         f"{WELL:g}",
         in_the_square,
-        revised=f"{_REVISED}, and of new seeds in single precision, eight of the large arm, since three had been too few to tell; "
-        "of the small one four, since by then no count of eight could be rare. The learning rate was chosen on another seed, "
+        revised=f"{_REVISED}, and of new seeds in single precision, eight of the large arm, since three had been too few; of "
+        "the small one four, since by then no count of eight could be rare. The learning rate was chosen on another seed, "
         "after a lower one had shown no difference",
         figure="19.1",
     ),
