@@ -287,9 +287,11 @@ def _new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dic
         found[f"new-{name}"] = Fact(count, "{} of {}", f"runs that add, {rests}")
         turned = [parts.period(run) for run in kept(runs)]
         found[f"new-{name}-dials"] = Fact(span(turned), "{:.1f} to {:.1f}", f"numbers after which the dial comes back, {rests}")
-        for part in (parts.RULER, parts.DIAL, parts.OTHER):
+        for part in (parts.RULER, parts.DIAL):
             shares = span(parts.right(run, part) for run in kept(runs))
             found[f"new-{name}-{part}"] = Fact(shares, "{:.0%} to {:.0%}", f"of the square right with the {part} cut, {rests}")
+        costs = span(parts.right(run, parts.NOTHING) - parts.right(run, parts.OTHER) for run in kept(runs))
+        found[f"new-{name}-other"] = Fact(costs, "{:.0%} to {:.0%}", f"of the square lost with other frequencies cut, {rests}")
     large = kept(groups.get(LARGE, ()))
     failing = [run for run in large if not adds([run])[0]]
     asked = [run for run in large if run.spec.seed in DIAL_SEEDS]
