@@ -13,7 +13,7 @@ from lib.composition.trends import BY_GAMMA, slope
 from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs, until_learned_specs
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import RARE, Comparison, compare, fisher_exact, sign_flips, sign_test, sign_test_by
+from lib.core.read.statistics import RARE, Comparison, compare, sign_flips, sign_test, sign_test_by
 from lib.core.record.store import Store, StoredRun, load, load_stored
 
 LARGE = 0.3
@@ -127,17 +127,19 @@ def _facts_until(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
         runs = found.get(name, [])
         rests = f"new seeds at γ > {LARGE:g}, until they have learned, changed: {name}"
-        known = learned_among(runs)
         facts[f"until-{key}"] = Fact((_inferential(runs), len(runs)) if runs else None, "{} of {}", f"inferential, {rests}")
-        facts[f"until-{key}-learned"] = Fact(
-            (len(known), len(runs)) if runs else None, "{} of {}", f"with 99 % of their training rows, {rests}"
-        )
+        if name == NORM:
+            some = sum(exact_kind(run) == MAPPINGS[0] for run in runs)
+            facts["until-norm-symmetric"] = Fact(some if runs else None, "{}", f"symmetric, {rests}")
         if name != NOTHING:
             p = fewer_by_seed(found[NOTHING], runs)[0] if runs else None
             rests = (
                 f"exact one-sided test of differences within seeds, fewer inferential runs than with nothing changed, {rests}"
             )
             facts[f"until-{key}-p"] = Fact(p, "{:.2g}", rests)
+    every = [run for runs in found.values() for run in runs]
+    rests = "runs of new seeds until they have learned, all three forms, without 99 % of their training rows"
+    facts["until-unlearned"] = Fact(in_words(len(every) - len(learned_among(every))) if every else None, "{}", rests)
     return facts
 
 
@@ -198,16 +200,7 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
                 facts[f"small-{key}"] = Fact(count, "{} of {}", f"inferential, changed: {name}; {counted}")
                 rests = f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
                 facts[f"p-{key}"] = Fact(turned[name].p, "{:.3f}", rests)
-            if name != NOTHING and NOTHING in found:
-                table = [[_inferential(some), len(some) - _inferential(some)] for some in (small(found[NOTHING]), runs)]
-                rests = f"Fisher's two-sided exact test of inferential runs, changed: {name} against {NOTHING}"
-                facts[f"fisher-{key}"] = Fact(fisher_exact(table), "{:.2g}", f"{rests}; asked after seeing them")
     if {NOTHING, NORM} <= set(found):
-        plain, norm = small(found[NOTHING]), small(found[NORM])
-        late = sum(composes(run) for run in norm if not learned(run) and exact_kind(run) != "inferential")
-        ends = [(_inferential(plain), len(plain)), (_inferential(norm) + late, len(norm))]
-        rests = "the same test, if all that have not learned and compose to within one step ended inferential"
-        facts["fisher-norm-if"] = Fact(fisher_exact([[some, every - some] for some, every in ends]), "{:.2f}", rests)
         least = sign_test(seeds(found[NOTHING]), 0)
         rests = f"one-sided sign test over seeds, changed: {NOTHING}; the least p that so many seeds allow is {least:.2g}"
         facts["p-nothing-seeds"] = Fact(by_seed(found[NOTHING]), "{:.2f}", rests)
