@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from lib.composition.diagram import WIDTH, gain, gamma_of_gain
 from lib.composition.phase_diagram.metrics import composes, ends, exact_kind
 from lib.composition.runs import MAPPINGS, learned, learned_among
+from lib.composition.study import make_study
+from lib.composition.task import INFERENTIAL_OFFSET, N_PLACES, SYMMETRIC_OFFSET
 from lib.composition.trajectories import PLAYED
 from lib.composition.trends import BY_GAMMA, slope
 from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs, until_learned_specs
+from lib.core.model.transformer import from_weights
+from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, Comparison, compare, sign_flips, sign_test, sign_test_by
@@ -46,6 +52,16 @@ def fewer_by_seed(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tup
     count = lambda some, seed: _inferential([run for run in some if run.spec.seed == seed])
     differences = [count(runs, seed) - count(others, seed) for seed in sorted({run.spec.seed for run in runs})]
     return sign_flips(differences, "greater"), sign_flips([-value for value in differences], "greater")
+
+
+@disk_cached(version=1)
+def by_place(run: StoredRun) -> np.ndarray:
+    """(7 places, 2): the shares of symmetric and of inferential answers to (4, 3) by the place of its key, of a run that keeps
+    its weights. At the last place the pair ends the sequence."""
+    rows = make_study(run.spec).task.held_out_rows()
+    offset = from_weights(run.spec.model, run.weights())(rows.tokens[None])[0].argmax(-1) - rows.key
+    of = lambda place, wanted: float((offset[rows.place == place] == wanted).float().mean())
+    return np.array([[of(place, wanted) for wanted in (SYMMETRIC_OFFSET, INFERENTIAL_OFFSET)] for place in range(N_PLACES)])
 
 
 def small(runs: Sequence[StoredRun]) -> list[StoredRun]:
@@ -137,6 +153,20 @@ def _facts_until(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
                 f"exact one-sided test of differences within seeds, fewer inferential runs than with nothing changed, {rests}"
             )
             facts[f"until-{key}-p"] = Fact(p, "{:.2g}", rests)
+    last = smallest_start(found.get(HEADS, []) or [])
+    rests = f"one head, γ = {last[0].spec.gamma:g}, new seeds" if last else "one head"
+    facts["until-one-symmetric"] = Fact(
+        (sum(exact_kind(run) == MAPPINGS[0] for run in last), len(last)) if last else None, "{} of {}", f"symmetric, {rests}"
+    )
+    facts["until-one-share"] = Fact(
+        mean(run.metrics["inferential"] for run in last), "{:.0%}", f"inferential answers, mean, {rests}"
+    )
+    places = [by_place(run)[:, 1] for run in last if run.has_weights]
+    facts["until-one-places"] = Fact(
+        (float(np.mean([one[-1] for one in places])), float(np.mean([one[:-1] for one in places]))) if places else None,
+        "{:.0%} and {:.0%}",
+        f"inferential answers where the pair ends the sequence, and at all other places, {len(places)} runs: {rests}",
+    )
     every = [run for runs in found.values() for run in runs]
     rests = "runs of new seeds until they have learned, all three forms, without 99 % of their training rows"
     facts["until-unlearned"] = Fact(in_words(len(every) - len(learned_among(every))) if every else None, "{}", rests)
