@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted import judged
+from planted import judged, planted_run
 from planted_composition import CLAIMS, NEEDS, make_run, new_seed, table
 
 from lib.composition.condensation import claims as condensation_claims
@@ -22,12 +22,13 @@ from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FI
 from lib.composition.phases import Phase, phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
-from lib.composition.study import OFFSETS
+from lib.composition.study import OFFSETS, make_study
 from lib.composition.trajectories import PLAYED
 from lib.composition.variations import FACTORS, FEW, GPT2, KEYS, NORM, factor_specs, until_learned_specs
 from lib.composition.width import claims as width_claims
 from lib.composition.width import metrics as width_metrics
 from lib.composition.width.metrics import VARIABLES
+from lib.core.model.transformer import from_weights
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.read.fact import ABSENT
 from lib.core.record.spec import RunSpec
@@ -731,6 +732,17 @@ def test_the_norm_after_is_judged_by_seeds_and_once_all_have_learned(
     assert status("gpt2-until-norm") == expected
     assert status("gpt2-until-heads") == NO_EFFECT  # one head answers as several do
     assert judged(CLAIMS, "gpt2-until-norm", [], "paper")["status"] == NOT_RUN
+
+
+def test_answers_are_told_place_by_place() -> None:
+    """Of a model that has not learned, against a loop over its rows."""
+    spec = until_learned_specs("smoke")[NORM][0]
+    run = planted_run(spec, {})
+    rows, model = make_study(spec).task.held_out_rows(), from_weights(spec.model, run.weights())
+    found, said = gpt2_numbers.by_place(run), model(rows.tokens[None])[0].argmax(-1)
+    for place in range(7):
+        offsets = [int(a - key) for a, key, at in zip(said, rows.key, rows.place, strict=True) if at == place]
+        assert found[place].tolist() == pytest.approx([offsets.count(wanted) / len(offsets) for wanted in (-6, -10)])
 
 
 def test_until_learned_has_the_small_starts_on_seeds_of_its_own() -> None:

@@ -9,7 +9,7 @@ import pytest
 from planted import judged, planted_run
 
 from lib.core.model.transformer import from_weights
-from lib.language.addition import parts
+from lib.language.addition import metrics, parts
 from lib.language.addition.claims import CLAIMS, DIAL_SEEDS
 from lib.language.addition_task import MARKS
 from lib.language.experiments import LARGE, post_adding_specs
@@ -98,3 +98,22 @@ def test_a_profile_without_such_runs_is_not_judged() -> None:
     assert judged(CLAIMS, "adding-parts", [planted_run(replace(spec, seed=3), {"test": 1.0, "train": 1.0})], "smoke")[
         "status"
     ] == ("not run")
+
+
+def test_facts_on_cuts_are_of_each_arm_and_of_the_runs_that_were_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    off = lambda run: TURNS if run.spec.seed == 6 else NO  # one run of the large arm does not add, and misses by whole turns
+    cut = lambda run: {parts.NOTHING: off(run), parts.RULER: TURNS, parts.DIAL: STEPS, parts.OTHER: off(run)}
+    monkeypatch.setattr(parts, "cuts", lambda run: cut(run) | {"period": np.array([6.0 + 0.1 * (run.spec.seed == 3)])})
+    monkeypatch.setattr(metrics, "kept", list)
+    ends = lambda spec: {"test": 0.25 if spec.seed == 6 and spec.gamma == LARGE[0] else 1.0, "train": 1.0}
+    new = {arm: [planted_run(spec, ends(spec)) for spec in specs] for arm, specs in post_adding_specs("laptop").items()}
+    shown = {name: fact.text for name, fact in metrics.new_facts(new).items()}
+    assert (shown["new-large"], shown["new-small"]) == ("seven of eight", "two of two")
+    assert (shown["new-large-dials"], shown["new-large-ruler"], shown["new-large-other"]) == (
+        "6.0 to 6.1",
+        "25% to 25%",
+        "0% to 0%",
+    )
+    assert (shown["asked-ruler"], shown["asked-dial"]) == ("1.00 to 1.00", "0.00 to 0.00")
+    assert (shown["failing-turns"], shown["failing-range"]) == ("1.00 to 1.00", "25% to 25%")
+    assert {fact.text for fact in metrics.new_facts({}).values()} == {"–"}

@@ -270,14 +270,14 @@ def facts(
     for name, arm in (("large", LARGE), ("small", SMALL)):
         rests = "of the square right, one trial in GPT-2's form, learning rate 0.001"
         found[f"gpt2-{name}-high"] = Fact(_mean(in_trials.get(arm, ())), "{:.1%}", rests)
-    return found | _gpt2_facts(gpt2) | _new_facts(new)
+    return found | _gpt2_facts(gpt2) | new_facts(new)
 
 
 DIAL_SEEDS = (5, 6, 9, 10)
 """The runs of the large arm that no one had looked at when it was asked what cuts of their numbers do."""
 
 
-def _new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[str, Fact]:
+def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[str, Fact]:
     """Of the paper's two arms on new seeds: how many add, and what they answer without a part of their numbers."""
     found = {}
     for name, arm in (("large", LARGE), ("small", SMALL)):
