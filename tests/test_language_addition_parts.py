@@ -109,11 +109,12 @@ def test_facts_on_cuts_are_of_each_arm_and_of_the_runs_that_were_asked(monkeypat
     new = {arm: [planted_run(spec, ends(spec)) for spec in specs] for arm, specs in post_adding_specs("laptop").items()}
     shown = {name: fact.text for name, fact in metrics.new_facts(new).items()}
     assert (shown["new-large"], shown["new-small"]) == ("seven of eight", "two of two")
-    assert (shown["new-large-dials"], shown["new-large-ruler"], shown["new-large-other"]) == (
+    assert (shown["dials"], shown["new-large-ruler"], shown["other-cut"]) == (
         "6.0 to 6.1",
         "25% to 25%",
         "0% to 0%",
     )
     assert (shown["asked-ruler"], shown["asked-dial"]) == ("1.00 to 1.00", "0.00 to 0.00")
     assert (shown["failing-turns"], shown["failing-range"]) == ("1.00 to 1.00", "25% to 25%")
+    assert (shown["small-wave"], shown["small-turns"], shown["new-small-ruler"]) == ("6", "0.98 to 1.00", "25% to 25%")
     assert {fact.text for fact in metrics.new_facts({}).values()} == {"–"}

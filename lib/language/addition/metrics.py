@@ -283,16 +283,26 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
     for name, arm in (("large", LARGE), ("small", SMALL)):
         runs = groups.get(arm, ())
         rests = f"{arms.name_of(arm)}, new seeds, single precision"
-        count = (in_words(adds(runs)[0]), in_words(len(runs))) if runs else None
-        found[f"new-{name}"] = Fact(count, "{} of {}", f"runs that add, {rests}")
-        turned = [parts.period(run) for run in kept(runs)]
-        found[f"new-{name}-dials"] = Fact(span(turned), "{:.1f} to {:.1f}", f"numbers after which the dial comes back, {rests}")
         for part in (parts.RULER, parts.DIAL):
             shares = span(parts.right(run, part) for run in kept(runs))
             found[f"new-{name}-{part}"] = Fact(shares, "{:.0%} to {:.0%}", f"of the square right with the {part} cut, {rests}")
-        costs = span(parts.right(run, parts.NOTHING) - parts.right(run, parts.OTHER) for run in kept(runs))
-        found[f"new-{name}-other"] = Fact(costs, "{:.0%} to {:.0%}", f"of the square lost with other frequencies cut, {rests}")
-    large = kept(groups.get(LARGE, ()))
+    large, small = (kept(groups.get(arm, ())) for arm in (LARGE, SMALL))
+    dials, waves = span(map(parts.period, large)), max(map(parts.period, small), default=None)
+    costs = span(parts.right(run, parts.NOTHING) - parts.right(run, parts.OTHER) for run in large)
+    anywhere = span(parts.whole_turns(run, parts.RULER) for run in small)
+    add = lambda group: (in_words(adds(group)[0]), in_words(len(group))) if group else None
+    found |= {
+        "new-large": Fact(add(large), "{} of {}", f"runs that add, {arms.name_of(LARGE)}, new seeds, single precision"),
+        "new-small": Fact(add(small), "{} of {}", f"runs that add, {arms.name_of(SMALL)}, new seeds, single precision"),
+        "dials": Fact(dials, "{:.1f} to {:.1f}", "numbers after which the dial comes back, large arm, new seeds"),
+        "other-cut": Fact(costs, "{:.0%} to {:.0%}", "of the square lost with other frequencies cut, large arm, new seeds"),
+        "small-wave": Fact(
+            waves, "{:.0f}", f"numbers, the strongest period of small starts, of up to {parts.LONGEST}, new seeds"
+        ),
+        "small-turns": Fact(
+            anywhere, "{:.2f} to {:.2f}", "how much errors are whole turns of that period, ruler cut, small arm"
+        ),
+    }
     failing = [run for run in large if not adds([run])[0]]
     asked = [run for run in large if run.spec.seed in DIAL_SEEDS]
     turns, rests = "{:.2f} to {:.2f}", "how much errors are whole turns of a run's own dial, large arm"
