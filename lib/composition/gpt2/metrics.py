@@ -51,6 +51,8 @@ def fewer_by_seed(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tup
     seed is one draw, whatever γ its runs have."""
     count = lambda some, seed: _inferential([run for run in some if run.spec.seed == seed])
     differences = [count(runs, seed) - count(others, seed) for seed in sorted({run.spec.seed for run in runs})]
+    if len(differences) < 2:  # one draw tells nothing
+        return 1.0, 1.0
     return sign_flips(differences, "greater"), sign_flips([-value for value in differences], "greater")
 
 
