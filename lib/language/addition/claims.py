@@ -9,7 +9,8 @@ from lib.core.read.claim import NO_EFFECT, OPPOSITE, Claim, Measured, Part, aski
 from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
-from lib.language.addition import metrics, parts
+from lib.language import number_parts as parts
+from lib.language.addition import metrics
 from lib.language.addition.metrics import DIAL_SEEDS, WELL
 from lib.language.arms import FITTED
 from lib.language.experiments import CROSSED, LARGE, LARGER, LOW_RATE, RANDOM, SMALL, SQUARE

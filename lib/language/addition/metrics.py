@@ -13,7 +13,7 @@ from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.statistics import fisher_exact
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
-from lib.language.addition import parts
+from lib.language import number_parts as parts
 from lib.language.addition_task import MARKS, Addition
 from lib.language.experiments import (
     ADDITION_SEARCH,

@@ -9,7 +9,8 @@ import pytest
 from planted import judged, planted_run
 
 from lib.core.model.transformer import from_weights
-from lib.language.addition import metrics, parts
+from lib.language import number_parts as parts
+from lib.language.addition import metrics
 from lib.language.addition.claims import CLAIMS, DIAL_SEEDS
 from lib.language.addition_task import MARKS
 from lib.language.experiments import LARGE, post_adding_specs
