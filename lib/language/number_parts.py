@@ -23,8 +23,10 @@ BAND = np.linspace(-0.0075, 0.0075, 7)
 """The dial is what lies within these frequencies, in turns a number, around that of the period and around twice and three times
 that (our choice); 200 numbers part frequencies that lie .005 apart."""
 HARMONICS = (1, 2, 3)
-RULER, DIAL, OTHER, NOTHING = "ruler", "dial", "other", "nothing"
-"""What can be cut: OTHER is as much of the spectrum as the dial, where the dial has nothing."""
+SLOW = 40
+"""Slow is what polynomials of this degree hold, waves of about ten numbers and more (our choice)."""
+RULER, DIAL, OTHER, FAST = "ruler", "dial", "other", "fast"
+"""What can be cut: OTHER is as much of the spectrum as the dial, where the dial has nothing; FAST is all that is not slow."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class Parts:
 
 def _fit(of: np.ndarray, by: np.ndarray) -> np.ndarray:
     return by @ np.linalg.lstsq(by, of, rcond=1e-6)[0]
+
+
+def _polynomials(numbers: int, degree: int) -> np.ndarray:
+    """(numbers, degree) values of all but the constant one."""
+    return np.polynomial.legendre.legvander(np.linspace(-1, 1, numbers), degree)[:, 1:]
 
 
 def _waves(frequencies: Sequence[float], numbers: int) -> np.ndarray:
@@ -54,7 +61,7 @@ def parts_of(numbers: np.ndarray) -> Parts:
     """numbers: (n, d_model) embeddings of 0, 1, …, n − 1."""
     n = len(numbers)
     about = numbers - numbers.mean(0)
-    ruler = _fit(about, np.polynomial.legendre.legvander(np.linspace(-1, 1, n), DEGREE)[:, 1:])
+    ruler = _fit(about, _polynomials(n, DEGREE))
     rest = about - ruler
     frequencies = np.linspace(1 / min(LONGEST, n // 2), 0.5, 2 * n)
     turns = np.exp(-2j * np.pi * np.outer(frequencies, np.arange(n)))
@@ -62,10 +69,10 @@ def parts_of(numbers: np.ndarray) -> Parts:
     own = [_folded(h * best) for h in HARMONICS]
     far = [f for f in np.random.default_rng(0).uniform(1 / LONGEST, 0.5, 100) if min(abs(f - o) for o in own) > 4 * BAND.max()]
     cut = {
-        NOTHING: np.zeros_like(about),
         RULER: ruler,
         DIAL: _fit(rest, _waves(own, n)),
         OTHER: _fit(rest, _waves(far[: len(own)], n)),
+        FAST: about - _fit(about, _polynomials(n, SLOW)),
     }
     return Parts(1 / best, cut)
 
@@ -77,7 +84,7 @@ def coherence(off: np.ndarray, period: float) -> float:
     return float(abs(np.exp(2j * np.pi * missed / period).mean())) if len(missed) else float("nan")
 
 
-@disk_cached(version=1)
+@disk_cached(version=2)
 def cuts(run: StoredRun) -> dict[str, np.ndarray]:
     """{what is cut from the embeddings of numbers: (pairs,) by how much the answer to each pair of the square is off}, of a run
     that keeps its weights, and {"period": (1,) that of its dial}."""
@@ -98,11 +105,16 @@ def period(run: StoredRun) -> float:
     return float(cuts(run)["period"][0])
 
 
-def right(run: StoredRun, cut: str) -> float:
+def off(run: StoredRun, cut: str | None = None) -> np.ndarray:
+    """(pairs,) by how much the answer to each pair of the square is off."""
+    return cuts(run)[cut] if cut else run.snapshots()[run.steps]["off"].numpy()
+
+
+def right(run: StoredRun, cut: str | None = None) -> float:
     """The share of the square that is right."""
-    return float((cuts(run)[cut] == 0).mean())
+    return float((off(run, cut) == 0).mean())
 
 
-def whole_turns(run: StoredRun, cut: str) -> float:
+def whole_turns(run: StoredRun, cut: str | None = None) -> float:
     """`coherence` of the errors with the dial of the run."""
-    return coherence(cuts(run)[cut], period(run))
+    return coherence(off(run, cut), period(run))

@@ -96,7 +96,7 @@ def rings(runs: Sequence[StoredRun]) -> np.ndarray:
 def off(run: StoredRun) -> np.ndarray:
     """(side, side): by how much the run's answer is off, for every pair of the square, a down and b across."""
     side = task_of(run).high - task_of(run).low + 1
-    return run.snapshots()[run.steps]["off"].numpy().reshape(side, side)
+    return parts.off(run).reshape(side, side)
 
 
 def right(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -275,6 +275,8 @@ def facts(
 
 DIAL_SEEDS = (5, 6, 9, 10)
 """The runs of the large arm that no one had looked at when it was asked what cuts of their numbers do."""
+SLOW_SEEDS = (5, 6, 7, 8, 9, 10)
+"""The runs of the small arm that had not begun when it was asked whether they add by the slow part of their numbers."""
 
 
 def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[str, Fact]:
@@ -288,7 +290,7 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
             found[f"new-{name}-{part}"] = Fact(shares, "{:.0%} to {:.0%}", f"of the square right with the {part} cut, {rests}")
     large, small = (kept(groups.get(arm, ())) for arm in (LARGE, SMALL))
     dials, waves = span(map(parts.period, large)), max(map(parts.period, small), default=None)
-    costs = span(parts.right(run, parts.NOTHING) - parts.right(run, parts.OTHER) for run in large)
+    costs = span(parts.right(run) - parts.right(run, parts.OTHER) for run in large)
     anywhere = span(parts.whole_turns(run, parts.RULER) for run in small)
     add = lambda group: (in_words(adds(group)[0]), in_words(len(group))) if group else None
     found |= {
@@ -309,9 +311,7 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
     for part in (parts.RULER, parts.DIAL):
         value = span(parts.whole_turns(run, part) for run in asked)
         found[f"asked-{part}"] = Fact(value, turns, f"{rests}, the four runs that were judged, the {part} cut")
-    found["failing-turns"] = Fact(
-        span(parts.whole_turns(run, parts.NOTHING) for run in failing), turns, f"{rests}, nothing cut"
-    )
+    found["failing-turns"] = Fact(span(map(parts.whole_turns, failing)), turns, f"{rests}, nothing cut")
     found["failing-range"] = Fact(
         span(arms.shares(failing)),
         "{:.0%} to {:.0%}",
