@@ -340,6 +340,24 @@ def scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     return _as_script(profile, runs, TURN, s.middle)
 
 
+NEW_SEEDS = tuple(range(3, 9))
+
+
+def new_scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{(split, size, γ, decay): runs} of the paper's two arms on "turn left" once more, on seeds that were not seen before and
+    in single precision, always on the book's own data; the profile paper has none."""
+    s = SCAN[check_profile(profile)]
+    if profile == "paper":
+        return {}
+    setting = replace(s, gpt=replace(s.gpt, train=replace(s.gpt.train, precision="float32")))
+    seeds = NEW_SEEDS if profile == "laptop" else NEW_SEEDS[:1]
+    return {
+        (TURN, size, *arm): [reading_spec("language-scan-new", setting, *arm, seed, size, split=TURN) for seed in seeds]
+        for size in s.sizes
+        for arm in (LARGE, SMALL)
+    }
+
+
 def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{("COGS", size, γ, decay): runs}. Its runs are the longest, so beside the paper's arms there are but the crossed ones."""
     s, data = COGS[check_profile(profile)], _of_user(own.COGS)
@@ -542,6 +560,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION_GPT2,
     ADDITION_POST,
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
+    _language("language-scan-new", "SCAN on new seeds", make_scan, new_scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
     _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, partial(_beside, TWIN)),

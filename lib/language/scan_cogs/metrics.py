@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import history
+from lib.core.read.statistics import sign_flips
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
 from lib.language.arms import Example, Runs, largest, middle, name_of, sizes
@@ -25,6 +26,7 @@ from lib.language.experiments import (
     TURN,
     Kind,
     cogs_specs,
+    new_scan_specs,
     scan_specs,
 )
 from lib.language.models import IGNORED
@@ -35,6 +37,11 @@ from lib.language.text import END, OUT, Rows, Vocabulary
 def of_scan(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in scan_specs(profile).items()}
+
+
+def of_new_scan(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """The paper's arms on seeds that were not seen before. Raises LookupError where some are missing."""
+    return {kind: load(specs, store) for kind, specs in new_scan_specs(profile).items()}
 
 
 def of_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
@@ -168,6 +175,29 @@ def cases_at_ends(runs: Runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
 def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, float]]:
     """By how much the small arm is ahead at each size, with the 95 % interval over seeds."""
     return {size: arms.lead(runs[(main, size, *SMALL)], runs[(main, size, *LARGE)], name) for size in sizes(runs, main, *SMALL)}
+
+
+def ended(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R,): the share of the whole test that is right, as scored here."""
+    return arms.shares(runs)
+
+
+def going_on(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R,): the share of the whole test that is right where an answer may go on behind its true one, as the follow-up's script
+    scores it, of runs that have counted so."""
+    return np.array([float(run.snapshots()[run.steps]["test right but for the end"].mean()) for run in runs])
+
+
+def ahead_by_seed(
+    runs: Runs, main: str, measure: Callable[[Sequence[StoredRun]], np.ndarray]
+) -> dict[int, tuple[float, float, float]]:
+    """{size: is a measure of the small arm above the large arm's of the same seed? Exact p of the differences' signs, p of the
+    opposite, and the least p that so many seeds allow}. Both arms have the same seeds, in the same order."""
+    found = {}
+    for size in sizes(runs, main, *SMALL):
+        more = measure(runs[(main, size, *SMALL)]) - measure(runs[(main, size, *LARGE)])
+        found[size] = sign_flips(more, "greater"), sign_flips(-more, "greater"), 0.5 ** len(more)
+    return found
 
 
 def _examples(run: StoredRun, name: str, rows: Rows, which: Sequence[int], words: Vocabulary) -> list[Example]:
