@@ -169,13 +169,6 @@ def test_claims_judge(monkeypatch: pytest.MonkeyPatch, id: str, wrong: dict[str,
 # ---------------------------------------------------------------- the control
 
 
-def test_the_nearest_example_by_hand() -> None:
-    """The first of equals, and no other dimension than those that are given."""
-    x, y, query = prompt([[2.0, 9.0], [0.0, 0.0], [2.0, -9.0], [0.0, 1.0]], [1, -1, -1, 1], [2.0, 0.0])
-    assert classical.nearest(x, y, query).tolist() == [-1]
-    assert classical.nearest(x[..., :1], y, query[:, :1]).tolist() == [1]
-
-
 def test_who_is_told_the_relevant_directions_errs_only_without_a_match() -> None:
     """However loud the rest is; who is not told errs elsewhere, too."""
     runs, test = [planted(SMALL[0])], Test(0.6, 6, 40.0, count=200)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from planted import judged, planted_run
+import torch
+from planted import Planted, judged, planted_run
 
 from lib.core.model.transformer import from_weights
+from lib.core.record.spec import RunSpec
+from lib.core.record.store import StoredRun
 from lib.language import number_parts as parts
 from lib.language.addition import metrics
-from lib.language.addition.claims import CLAIMS, DIAL_SEEDS
+from lib.language.addition.claims import CLAIMS, DIAL_SEEDS, SLOW_SEEDS
 from lib.language.addition_task import MARKS
-from lib.language.experiments import LARGE, post_adding_specs
+from lib.language.experiments import LARGE, SMALL, post_adding_specs
 from lib.language.study import make_adding
 
 N = np.arange(200)
@@ -24,15 +27,15 @@ def circle(period: float) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle)], 1)
 
 
-@pytest.mark.parametrize("period", [2.16, 3.23, 6.02, 15.5])
+@pytest.mark.parametrize("period", [2.16, 3.23, 6.02, 18.5])
 def test_a_line_and_a_circle_come_apart(period: float) -> None:
     line, nothing = (N[:, None] - N.mean()) / 50, np.zeros((200, 1))
     found = parts.parts_of(np.concatenate([line + 3, circle(period)], 1))
     assert found.period == pytest.approx(period, rel=0.01)
     ruler, dial = np.concatenate([line, nothing, nothing], 1), np.concatenate([nothing, circle(period)], 1)
-    for name, true in ((parts.RULER, ruler), (parts.DIAL, dial), (parts.OTHER, 0)):
+    fast = dial if period < 16 else 0
+    for name, true in ((parts.RULER, ruler), (parts.DIAL, dial), (parts.OTHER, 0), (parts.FAST, fast)):
         assert abs(found.cut[name] - true)[20:-20].mean() < 0.05, name  # at the ends a wave looks like a slope
-    assert not found.cut[parts.NOTHING].any()
 
 
 def test_what_is_on_the_dial_twice_a_turn_is_cut_with_it() -> None:
@@ -50,23 +53,48 @@ def test_errors_of_whole_turns_are_coherent() -> None:
 
 
 def test_answers_are_those_of_the_model_without_the_part() -> None:
-    """With nothing cut they are the model's own; where no number differs from another there is one answer to all."""
+    """Where no number differs from another there is nothing to cut, and one answer to all; a number that differs is cut."""
     (spec,) = post_adding_specs("smoke")[LARGE]
-    run = planted_run(spec, {})
-    weights, study = run.weights(), make_adding(spec)
-    off = study.snapshot(from_weights(spec.model, weights), run.steps)["off"][0].numpy()
-    found = parts.cuts(run)
-    assert (found[parts.NOTHING] == off).all()
-    token = weights["embedding.token"].clone()
+    weights, study = planted_run(spec, {}).weights(), make_adding(spec)
     inputs = slice(len(MARKS), len(MARKS) + study.task.numbers)
-    token[inputs] = token[inputs].mean(0)
-    flat = planted_run(spec, {}, weights=weights | {"embedding.token": token})
-    answers = parts.cuts(flat)[parts.RULER] + study.task.test.sum(1).numpy()
-    assert len(set(answers)) == 1
-    assert parts.right(flat, parts.NOTHING) == (parts.cuts(flat)[parts.NOTHING] == 0).mean()
+    flat = weights["embedding.token"].clone()
+    flat[inputs] = flat[inputs].mean(0)
+    weights |= {"embedding.token": flat}
+    answered = lambda model: study.snapshot(model, spec.train.steps)["off"][0]
+    off = answered(from_weights(spec.model, weights))
+    run = planted_run(spec, {}, weights=weights, kept=lambda run: {run.steps: {"off": off}})
+    found = parts.cuts(run)
+    assert all((found[cut] == parts.off(run)).all() for cut in (parts.RULER, parts.DIAL, parts.OTHER, parts.FAST))
+    assert len(set(parts.off(run) + study.task.test.sum(1).numpy())) == 1
+    assert parts.right(run) == (off == 0).float().mean() == parts.right(run, parts.FAST)
+
+    line = flat.clone()
+    line[inputs] += torch.linspace(-1, 1, study.task.numbers)[:, None]
+    tilted = planted_run(spec, {}, weights=weights | {"embedding.token": line})
+    assert (parts.cuts(tilted)[parts.RULER] == off.numpy()).all()
+    own = answered(from_weights(spec.model, tilted.weights())).numpy()
+    assert (parts.cuts(tilted)[parts.FAST] == own).all()
+    assert (own != off.numpy()).any()
 
 
 TURNS, STEPS, NO = np.array([6, -12, 18, 0]), np.array([1, 3, 5, 0]), np.zeros(4)
+
+
+def new_runs(off: Callable[[RunSpec], np.ndarray] = lambda spec: NO) -> list[Planted]:
+    """All new seeds of both arms, by how much each is off in a square of four pairs."""
+    return [
+        planted_run(
+            spec,
+            {"test": float((off(spec) == 0).mean()), "train": 1.0},
+            kept=lambda run: {run.steps: {"off": torch.from_numpy(off(run.spec))}},
+        )
+        for specs in post_adding_specs("laptop").values()
+        for spec in specs
+    ]
+
+
+def by_arm(runs: Sequence[Planted]) -> dict[tuple[float, float], list[StoredRun]]:
+    return {arm: [run for run in runs if (run.spec.gamma, run.spec.decay) == arm] for arm in (LARGE, SMALL)}
 
 
 @pytest.mark.parametrize(
@@ -82,9 +110,9 @@ TURNS, STEPS, NO = np.array([6, -12, 18, 0]), np.array([1, 3, 5, 0]), np.zeros(4
 def test_cuts_are_judged_in_every_run(
     ruler: np.ndarray, dial: np.ndarray, other: np.ndarray, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    named = {parts.NOTHING: NO, parts.RULER: ruler, parts.DIAL: dial, parts.OTHER: other, "period": np.array([6.0])}
+    named = {parts.RULER: ruler, parts.DIAL: dial, parts.OTHER: other, "period": np.array([6.0])}
     monkeypatch.setattr(parts, "cuts", lambda run: named)
-    runs = [planted_run(spec, {"test": 1.0, "train": 1.0}) for specs in post_adding_specs("laptop").values() for spec in specs]
+    runs = new_runs()
     assert judged(CLAIMS, "adding-parts", runs)["status"] == status
     # those that were seen before do not count
     odd = lambda run: named if run.spec.seed in DIAL_SEEDS else named | {parts.RULER: STEPS}
@@ -94,22 +122,46 @@ def test_cuts_are_judged_in_every_run(
     assert judged(CLAIMS, "adding-parts", runs)["status"] == ("partly" if status == "reproduced" else status)
 
 
-def test_a_profile_without_such_runs_is_not_judged() -> None:
-    (spec,) = post_adding_specs("smoke")[LARGE]
-    assert judged(CLAIMS, "adding-parts", [planted_run(replace(spec, seed=3), {"test": 1.0, "train": 1.0})], "smoke")[
-        "status"
-    ] == ("not run")
+HALF, MOST = np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "unlearned", "status"),
+    [
+        (NO, HALF, (), "reproduced"),
+        (NO, HALF, (7,), "reproduced"),  # who does not add is not asked for his numbers
+        (NO, HALF, (7, 8), "too small to tell"),
+        (MOST, HALF, (), "partly"),  # more than large ones, but not all
+        (NO, NO, (), "partly"),
+        (MOST, MOST, (), "no clear effect"),
+        (HALF, NO, (), "opposite"),
+    ],
+)
+def test_small_starts_have_to_add_by_the_slow_part_and_large_ones_not(
+    small: np.ndarray, large: np.ndarray, unlearned: Sequence[int], status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = lambda run: small if run.spec.gamma == SMALL[0] else large
+    seen = lambda run: NO if run.spec.gamma == LARGE[0] else HALF  # what was seen before does not count
+    monkeypatch.setattr(parts, "cuts", lambda run: {parts.FAST: (slow if run.spec.seed in SLOW_SEEDS else seen)(run)})
+    runs = new_runs(lambda spec: HALF if spec.seed in unlearned else NO)
+    assert judged(CLAIMS, "adding-slow", runs)["status"] == status
+
+
+@pytest.mark.parametrize("name", ["adding-parts", "adding-slow"])
+def test_a_profile_without_such_runs_is_not_judged(name: str) -> None:
+    runs = [planted_run(spec, {"test": 1.0, "train": 1.0}) for (spec,) in post_adding_specs("smoke").values()]
+    assert judged(CLAIMS, name, runs, "smoke")["status"] == "not run"
 
 
 def test_facts_on_cuts_are_of_each_arm_and_of_the_runs_that_were_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    off = lambda run: TURNS if run.spec.seed == 6 else NO  # one run of the large arm does not add, and misses by whole turns
-    cut = lambda run: {parts.NOTHING: off(run), parts.RULER: TURNS, parts.DIAL: STEPS, parts.OTHER: off(run)}
+    # one run of the large arm does not add, and misses by whole turns
+    off = lambda spec: TURNS if spec.seed == 6 and spec.gamma == LARGE[0] else NO
+    cut = lambda run: {parts.RULER: TURNS, parts.DIAL: STEPS, parts.OTHER: off(run.spec), parts.FAST: off(run.spec)}
     monkeypatch.setattr(parts, "cuts", lambda run: cut(run) | {"period": np.array([6.0 + 0.1 * (run.spec.seed == 3)])})
     monkeypatch.setattr(metrics, "kept", list)
-    ends = lambda spec: {"test": 0.25 if spec.seed == 6 and spec.gamma == LARGE[0] else 1.0, "train": 1.0}
-    new = {arm: [planted_run(spec, ends(spec)) for spec in specs] for arm, specs in post_adding_specs("laptop").items()}
+    new = by_arm(new_runs(off))
     shown = {name: fact.text for name, fact in metrics.new_facts(new).items()}
-    assert (shown["new-large"], shown["new-small"]) == ("seven of eight", "two of two")
+    assert (shown["new-large"], shown["new-small"]) == ("seven of eight", "eight of eight")
     assert (shown["dials"], shown["new-large-ruler"], shown["other-cut"]) == (
         "6.0 to 6.1",
         "25% to 25%",

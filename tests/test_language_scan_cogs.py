@@ -28,6 +28,7 @@ from lib.language.experiments import (
     TURN,
     Kind,
     cogs_specs,
+    new_scan_specs,
     scan_specs,
 )
 from lib.language.scan_cogs import metrics
@@ -122,6 +123,50 @@ def found(share: Share = of(), profile: str = "laptop", **how: Any) -> tuple[met
 )
 def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str) -> None:
     assert judged(CLAIMS, claim, planted(**how))["status"] == status
+
+
+def anew(ended: Share, going_on: Share, train: float = 1.0, behind: int | None = None) -> list[Planted]:
+    """The new seeds of "turn left": shares of the whole test by either scoring, which differ a little by seed; in the seed
+    `behind` the small arm is no better than the large one."""
+    runs = []
+    for (*kind, gamma, decay), specs in new_scan_specs("laptop").items():
+        for spec in specs:
+            arm = LARGE if spec.seed == behind else (gamma, decay)
+            share = [of((*kind, *arm)) - 0.01 * spec.seed * (gamma == LARGE[0]) for of in (ended, going_on)]
+            kept = {spec.train.steps: {"test right but for the end": torch.full((1, 10), share[1])}}
+            runs.append(planted_run(spec, {"test": share[0], "train": train}, kept=kept, steps=spec.train.steps))
+    return runs
+
+
+SMALL_AHEAD, LARGE_AHEAD = of(0.9, 0.6), of(0.6, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("how", "ended", "going_on"),
+    [
+        ({}, "reproduced", "opposite"),
+        ({"train": 0.98}, "too small to tell", "too small to tell"),
+        ({"ended": only_at({HIGH: 0.3}, small=0.9)}, "partly", "opposite"),
+        ({"going_on": only_at({HIGH: 0.6, LOW: 0.9})}, "reproduced", "reproduced"),  # ahead by what the seed takes
+        ({"behind": 3}, "reproduced", "opposite"),
+        ({"ended": of(0.58, 0.6)}, "reproduced", "opposite"),
+    ],
+)
+def test_both_scorings_are_asked_by_seed_at_every_size(how: dict[str, Any], ended: str, going_on: str) -> None:
+    runs = anew(**{"ended": SMALL_AHEAD, "going_on": LARGE_AHEAD} | how)
+    assert judged(CLAIMS, "scan-new", runs)["status"] == ended
+    assert judged(CLAIMS, "scan-going-on", runs)["status"] == going_on
+
+
+def test_one_seed_that_is_far_behind_is_too_much() -> None:
+    behind = [
+        planted_run(run.spec, run.metrics | {"test": 0.0}, steps=run.steps)
+        if run.spec.seed == 8 and run.spec.gamma == SMALL[0]
+        else run
+        for run in anew(SMALL_AHEAD, SMALL_AHEAD)
+    ]
+    assert judged(CLAIMS, "scan-new", behind)["status"] == "no clear effect"
+    assert judged(CLAIMS, "scan-going-on", anew(SMALL_AHEAD, SMALL_AHEAD), "paper")["status"] == "not run"
 
 
 # ---------------------------------------------------------------- facts

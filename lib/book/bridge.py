@@ -258,10 +258,8 @@ def tasks(store: Store, profile: str) -> list[Task]:
 def trials(store: Store, profile: str) -> list[Task]:
     """The trials of addition, a setting a form and learning rate. Raises LookupError where runs are missing."""
     settings = [
-        setting(
-            f"{form}{'’s form' * (form == 'GPT-2')}, learning rate {rate:g}", [of[LARGE], of[SMALL]], "test", _ARMS, arms.fitted
-        )
-        for (form, rate), of in sorted(addition.by_setting([addition.trials(store, profile)]).items())
+        setting(f"{form}{'’s form' * (form == 'GPT-2')}, learning rate {rate:g}", pair, "test", _ARMS, arms.fitted)
+        for (form, rate), *pair in addition.both_arms([addition.trials(store, profile)])
     ]
     return [Task("addition, trial", "are unseen sums right?", "19-addition", "sums right in the square", tuple(settings))]
 

@@ -10,14 +10,14 @@ from lib.book import bridge
 from lib.composition import controls
 from lib.composition.exploration import SETS
 from lib.composition.flip import confirmed_runs
-from lib.composition.gpt2.metrics import composing, factor_runs, unchanged_facts, until_learned
+from lib.composition.gpt2.metrics import factor_runs, unchanged_facts, until_facts, until_learned
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, share_of
 from lib.composition.runs import MAPPINGS, learned
 from lib.composition.task import ANCHORS, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, taught
 from lib.composition.the_task.figures import signed
 from lib.composition.trajectories import KEY, PLAYED
-from lib.composition.variations import HEADS, NORM, NOTHING
+from lib.composition.variations import NOTHING
 from lib.core.read.claim import NOT_RUN, REPRODUCED
 from lib.core.read.fact import Fact, in_words
 from lib.core.record.store import Store, StoredRun, load
@@ -137,11 +137,8 @@ def facts(
     unchanged = unchanged_facts(factor_runs(store, PROFILE)[NOTHING])
     shown = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
     shown |= {f"unchanged-{name}": unchanged[f"unchanged-{name}"] for name in ("large", "middle", "last")}
-    until = until_learned(store, PROFILE)
-    shown |= {
-        f"until-{key}": Fact(composing(until[name]), "{} of {}", f"of eight more seeds at two small γ, changed: {name}")
-        for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS))
-    }
+    until = until_facts(until_learned(store, PROFILE))
+    shown |= {f"until-{name}": until[f"until-{name}"] for name in ("nothing", "norm", "heads")}
     return shown | {
         "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
         "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),

@@ -16,7 +16,8 @@ from lib.in_context.task import D_X, Prompts
 
 LOGISTIC, LINEAR = "logistic regression", "linear SVM"
 KERNELS = {LINEAR: "linear", "RBF SVM": "rbf"}
-NEAREST = {"1 nearest neighbour": 1, "3 nearest neighbours": 3}
+NEIGHBOUR = "1 nearest neighbour"
+NEAREST = {NEIGHBOUR: 1, "3 nearest neighbours": 3}
 LEARNERS = (LOGISTIC, *KERNELS, *NEAREST)
 
 
@@ -56,12 +57,6 @@ def predict(learner: str, x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np
         for n in np.flatnonzero(np.ptp(y, 1) > 0):
             found[n] = fresh_one.fit(x[n], y[n]).predict(query[n : n + 1])[0]
     return found
-
-
-def nearest(x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """(n,) the label of the example nearest to the query, the first of equals: x (n, l, D), y (n, l), query (n, D)."""
-    distance = ((x - query[:, None]) ** 2).sum(-1)
-    return np.take_along_axis(y, distance.argmin(1)[:, None], 1)[:, 0]
 
 
 def wrong(found: np.ndarray, answer: np.ndarray) -> np.ndarray:

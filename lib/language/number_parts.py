@@ -24,7 +24,7 @@ BAND = np.linspace(-0.0075, 0.0075, 7)
 that (our choice); 200 numbers part frequencies that lie .005 apart."""
 HARMONICS = (1, 2, 3)
 SLOW = 40
-"""Slow is what polynomials of this degree hold, waves of about ten numbers and more (our choice)."""
+"""Slow is what polynomials of this degree hold, in the middle waves of some sixteen numbers and more (our choice)."""
 RULER, DIAL, OTHER, FAST = "ruler", "dial", "other", "fast"
 """What can be cut: OTHER is as much of the spectrum as the dial, where the dial has nothing; FAST is all that is not slow."""
 

@@ -43,16 +43,20 @@ def until_learned(store: Store, profile: str) -> dict[str, list[StoredRun]]:
 
 def composing(runs: Sequence[StoredRun]) -> tuple[int, int]:
     """How many runs, of how many, are of the inferential kind."""
-    return _inferential(runs), len(runs)
+    return sum(exact_kind(run) == MAPPINGS[1] for run in runs), len(runs)
+
+
+def _in_words(runs: Sequence[StoredRun]) -> tuple[str, str]:
+    """The same, to be read."""
+    count, total = composing(runs)
+    return in_words(count), in_words(total)
 
 
 def fewer_by_seed(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tuple[float, float]:
     """Are fewer of the others inferential? Exact p of the differences between counts of one seed, and p of the opposite: a
     seed is one draw, whatever γ its runs have."""
-    count = lambda some, seed: _inferential([run for run in some if run.spec.seed == seed])
+    count = lambda some, seed: composing([run for run in some if run.spec.seed == seed])[0]
     differences = [count(runs, seed) - count(others, seed) for seed in sorted({run.spec.seed for run in runs})]
-    if len(differences) < 2:  # one draw tells nothing
-        return 1.0, 1.0
     return sign_flips(differences, "greater"), sign_flips([-value for value in differences], "greater")
 
 
@@ -126,26 +130,27 @@ def facts(
             facts[f"{short}-{mapping}"] = Fact(best.mean[mapping][mapping], "{:.0%}", rests)
     first_set = smallest_start(by_norm.get("pre-norm", []))
     if first_set:
-        count = in_words(sum(exact_kind(run) == "inferential" for run in first_set)), in_words(len(first_set))
-        facts["pre-last"] = Fact(count, "{} of {}", f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds")
+        facts["pre-last"] = Fact(
+            _in_words(first_set), "{} of {}", f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds"
+        )
     changed = {name: runs for name, runs in found.items() if runs}
     facts |= _facts_on_twins(twins)
     return (
         facts
         | (_facts_on_parts(changed) | _facts_on_heads(changed) | _facts_on_norm(changed) if changed else {})
         | unchanged_facts(changed.get(NOTHING, []))
-        | _facts_until(until or {})
+        | until_facts(until or {})
     )
 
 
-def _facts_until(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+def until_facts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """Of new seeds of small starts, trained until they have learned: who composes, and whether fewer do than with nothing
     changed."""
     facts = {}
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
         runs = found.get(name, [])
         rests = f"new seeds at γ > {LARGE:g}, until they have learned, changed: {name}"
-        facts[f"until-{key}"] = Fact((_inferential(runs), len(runs)) if runs else None, "{} of {}", f"inferential, {rests}")
+        facts[f"until-{key}"] = Fact(composing(runs) if runs else None, "{} of {}", f"inferential, {rests}")
         if name == NORM:
             some = sum(exact_kind(run) == MAPPINGS[0] for run in runs)
             facts["until-norm-symmetric"] = Fact(some if runs else None, "{}", f"symmetric, {rests}")
@@ -155,7 +160,7 @@ def _facts_until(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
                 f"exact one-sided test of differences within seeds, fewer inferential runs than with nothing changed, {rests}"
             )
             facts[f"until-{key}-p"] = Fact(p, "{:.2g}", rests)
-    last = smallest_start(found.get(HEADS, []) or [])
+    last = smallest_start(found.get(HEADS, []))
     rests = f"one head, γ = {last[0].spec.gamma:g}, new seeds" if last else "one head"
     facts["until-one-symmetric"] = Fact(
         (sum(exact_kind(run) == MAPPINGS[0] for run in last), len(last)) if last else None, "{} of {}", f"symmetric, {rests}"
@@ -202,16 +207,12 @@ def _facts_on_twins(twins: Sequence[tuple[StoredRun, StoredRun]]) -> dict[str, F
 _AFTER = "counted after seeing them"
 
 
-def _inferential(runs: Sequence[StoredRun]) -> int:
-    return sum(exact_kind(run) == "inferential" for run in runs)
-
-
 def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """Of the runs with one part changed: which of the changes leave the turn over γ, and the answers on either side."""
     turned = {name: turn(runs) for name, runs in found.items()}
     parts = [name for name in found if name not in (NOTHING, NORM)]
     kept = [name for name in parts if turned[name].p <= RARE]
-    most = [_inferential(small(found[name])) for name in parts if name != HEADS]
+    most = [composing(small(found[name]))[0] for name in parts if name != HEADS]
     ranging = [in_words(number) for number in sorted({min(most, default=0), max(most, default=0)})]
     first = [run for runs in found.values() for run in runs if run.spec.gamma == LARGE]
     six = sum(exact_kind(run) == "symmetric" for run in first)
@@ -220,7 +221,7 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         "kept": Fact(in_words(len(kept)), "{}", f"of the other factors, those that leave an exact p of at most {RARE:g}"),
         "factors": Fact(in_words(len(parts)), "{}", "factors beside the norm"),
         "small-others": Fact(" to ".join(ranging), "{}", f"inferential, each of the other parts changed: {counted}"),
-        "large-inferential": Fact(in_words(_inferential(first)), "{}", f"inferential {there}"),
+        "large-inferential": Fact(_in_words(first)[0], "{}", f"inferential {there}"),
         "large-symmetric": Fact(in_words(six), "{}", f"symmetric {there}; {_AFTER}"),
         "large-runs": Fact(len(first), "{}", there),
     }
@@ -228,8 +229,7 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         if name in found:
             runs = small(found[name])
             if name != HEADS:
-                count = in_words(_inferential(runs)), in_words(len(runs))
-                facts[f"small-{key}"] = Fact(count, "{} of {}", f"inferential, changed: {name}; {counted}")
+                facts[f"small-{key}"] = Fact(_in_words(runs), "{} of {}", f"inferential, changed: {name}; {counted}")
                 rests = f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
                 facts[f"p-{key}"] = Fact(turned[name].p, "{:.3f}", rests)
     if {NOTHING, NORM} <= set(found):
@@ -263,8 +263,7 @@ def _facts_on_heads(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         of_five, of_one = ([run for run in some if run.spec.gamma == gamma] for some in (five, one))
         rests = f"inferential at γ = {gamma:g}; {_AFTER}"
         for name, some, who in (("five", of_five, "all but the norm after and one head"), ("heads", of_one, "one head")):
-            count = in_words(_inferential(some)), in_words(len(some))
-            facts[f"{name}-{key}"] = Fact(count, "{} of {}", f"{who}: {rests}")
+            facts[f"{name}-{key}"] = Fact(_in_words(some), "{} of {}", f"{who}: {rests}")
     for key, some in (("low", [run for run in found.get(HEADS, []) if run.spec.gamma == LARGE]), ("high", smallest_start(one))):
         value = mean(run.metrics["inferential"] for run in some)
         facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, {key} end of γ")
@@ -289,5 +288,5 @@ def _facts_on_norm(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         "norm-learned": Fact(in_words(len(known)), "{}", rests),
         "norm-unlearned": Fact(in_words(len(others)), "{}", f"not {rests}"),
         "norm-close": Fact(close, "{}", f"of these, most answers −9, −10 or −11; not {rests}"),
-        "norm-learned-inferential": Fact(in_words(_inferential(known)), "{}", f"inferential of those {rests}"),
+        "norm-learned-inferential": Fact(_in_words(known)[0], "{}", f"inferential of those {rests}"),
     }

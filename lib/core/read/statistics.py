@@ -204,10 +204,13 @@ def sign_test_by(values: ArrayLike, above: ArrayLike, cases: Sequence[object]) -
 
 
 def sign_flips(differences: ArrayLike, alternative: Literal["two-sided", "greater"] = "two-sided") -> float:
-    """p of the mean of paired differences (n,) where each might as well have the other sign; exact up to 13 of them."""
+    """p of the mean of paired differences (n,) where each might as well have the other sign; exact up to 13 of them. One tells
+    nothing: 1."""
     from scipy import stats  # as in _ranks
 
     of = (np.asarray(differences, dtype=float),)
+    if len(of[0]) < 2:
+        return 1.0
     found = stats.permutation_test(of, np.mean, permutation_type="samples", alternative=alternative, n_resamples=9999)
     return float(found.pvalue)
 

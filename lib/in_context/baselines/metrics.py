@@ -13,12 +13,12 @@ from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.statistics import Trend, bootstrap_indices, interval
 from lib.core.record.store import StoredRun
-from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC, examples, nearest, predict, wrong
+from lib.in_context.classical import LEARNERS, LINEAR, LOGISTIC, NEIGHBOUR, examples, predict, wrong
 from lib.in_context.runs import ask, fresh, task_of, trained
 from lib.in_context.task import Prompts, Task
 
 ICL = "in context"
-TOLD = "1 nearest neighbour, told the relevant directions"
+TOLD = f"{NEIGHBOUR}, told the relevant directions"
 """The control: it learns nothing from other prompts, but for which directions matter."""
 LENGTHS = (6, 8, 10, 12, 14, 16, 18, 20)
 ALPHAS = (0.8, 0.6)
@@ -64,14 +64,14 @@ def point(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
     return _wrong(list(runs) if who == ICL else [runs[0]], who, test).astype(float)
 
 
-@disk_cached(version=2)
+@disk_cached(version=3)
 def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
     """(R, prompts) 0 or 1, or ½ where a learner tosses a coin; of a learner one row, and of the runs only their task counts."""
     drawn = test.prompts(runs)
     if who == TOLD:
         axes = test.task(runs).patterns.double().numpy().T  # (D_X, count): features along the relevant patterns
         x, y, query = examples(drawn)
-        each = [wrong(nearest(x @ axes, y, query @ axes), drawn.answer.numpy())]
+        each = [wrong(predict(NEIGHBOUR, x @ axes, y, query @ axes), drawn.answer.numpy())]
     elif who == ICL:
         each = [a.margin * a.answer <= 0 for a in (ask(trained(run), drawn) for run in runs)]
     else:

@@ -67,6 +67,11 @@ def by_setting(groups: Iterable[Sequence[StoredRun]]) -> dict[Setting, dict[tupl
     return found
 
 
+def both_arms(groups: Iterable[Sequence[StoredRun]]) -> list[tuple[Setting, list[StoredRun], list[StoredRun]]]:
+    """The large arm and the small one of every setting that has both."""
+    return [(at, of[LARGE], of[SMALL]) for at, of in sorted(by_setting(groups).items()) if {LARGE, SMALL} <= set(of)]
+
+
 def trials(store: Store, profile: str) -> list[StoredRun]:
     """The stored trials. Raises LookupError where some are missing."""
     return load(ADDITION_SEARCH.specs(profile), store)
@@ -171,9 +176,13 @@ def kept(runs: Sequence[StoredRun]) -> list[StoredRun]:
     return [run for run in runs if run.has_weights]
 
 
+def _most_alike_at(runs: Sequence[StoredRun]) -> list[int]:
+    return [int(line.argmax()) + 1 for line in alike(runs)]
+
+
 def most_alike(runs: Sequence[StoredRun]) -> list[tuple[StoredRun, int]]:
     """Of runs that keep their weights: each, and the distance at which its numbers are most alike."""
-    return [(run, int(line.argmax()) + 1) for run, line in zip(kept(runs), alike(kept(runs)), strict=True)]
+    return list(zip(kept(runs), _most_alike_at(kept(runs)), strict=True))
 
 
 def neighbourly(found: Sequence[tuple[StoredRun, int]]) -> tuple[int, int]:
@@ -187,14 +196,15 @@ def misses_far(run: StoredRun) -> bool:
 
 
 def alike_where_they_miss(runs: Sequence[StoredRun]) -> tuple[int, float, float]:
-    """In how many of these runs the numbers are most alike at the distance of the most frequent error, or one off; in which
-    share of all ways to give the errors to the runs there are as many; and the least share that could be."""
+    """In how many of these runs, which keep their weights, the numbers are most alike at the distance of the most frequent
+    error, or one off; in which share of all ways to give the errors to the runs there are as many; and the least share that
+    could be."""
     if len(runs) < 2:  # no other way
         return 0, 1.0, 1.0
     from scipy.stats import permutation_test  # takes a second to import, which those who ask for the status need not wait for
 
     error = np.array([usual_error(run)[0] for run in runs])
-    hits = abs(error[:, None] - alike(runs).argmax(1) - 1) <= 1
+    hits = abs(error[:, None] - _most_alike_at(runs)) <= 1
     count = lambda order, axis=0: hits[order.astype(int), np.arange(len(runs))].sum(axis)
     test = permutation_test((np.arange(len(runs)),), count, permutation_type="pairings", alternative="greater", rng=0)
     return int(hits.trace()), float(test.pvalue), float(np.mean(test.null_distribution == test.null_distribution.max()))
@@ -380,13 +390,11 @@ def arm_rows(runs: Mapping[Arm, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
 def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]]) -> list[tuple[str, ...]]:
     """By form and learning rate: the two arms of the trials, then of what is reported."""
     rows = []
-    for what, found in (("trial", by_setting([tried])), ("reported", by_setting(shown))):
-        for (form, rate), groups in sorted(found.items()):
-            pair = [groups[arm] for arm in (LARGE, SMALL) if arm in groups]
-            if len(pair) == 2:
-                seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
-                shares = [arms.percents(group, arms.shares(group)) for group in pair]
-                rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares[0], *shares[1]))
+    for what, found in (("trial", [tried]), ("reported", shown)):
+        for (form, rate), *pair in both_arms(found):
+            seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
+            shares = [arms.percents(group, arms.shares(group)) for group in pair]
+            rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares[0], *shares[1]))
     return rows
 
 
