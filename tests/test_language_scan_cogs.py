@@ -28,6 +28,7 @@ from lib.language.experiments import (
     TURN,
     Kind,
     cogs_specs,
+    longer_cogs_specs,
     new_scan_specs,
     scan_specs,
 )
@@ -167,6 +168,47 @@ def test_one_seed_that_is_far_behind_is_too_much() -> None:
     ]
     assert judged(CLAIMS, "scan-new", behind)["status"] == "no clear effect"
     assert judged(CLAIMS, "scan-going-on", anew(SMALL_AHEAD, SMALL_AHEAD), "paper")["status"] == "not run"
+
+
+def longer(gen: Share = of(), inside: Share = of(0.995, 0.995), once: float = 1.0, even: float = 0.0) -> list[Planted]:
+    """As many passes over most rows of COGS: shares of the 21 cases and in distribution; `even`: by how much the lead of the
+    small arm differs from seed to seed."""
+    return [
+        planted_run(
+            spec,
+            {"gen": gen(kind) - even * (kind[2:] == SMALL) * (spec.seed - 4), "test": inside(kind), "train": 1.0, "once": once},
+        )
+        for kind, specs in longer_cogs_specs("laptop").items()
+        for spec in specs
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "out", "inside"),
+    [
+        ({}, "reproduced", "reproduced"),
+        ({"once": 0.98}, "too small to tell", "reproduced"),  # who does not know the words is not asked
+        ({"gen": of(0.6, 0.9)}, "opposite", "reproduced"),
+        ({"even": 0.2}, "too small to tell", "reproduced"),
+        ({"inside": of(0.995, 0.97)}, "reproduced", "no clear effect"),
+    ],
+)
+def test_as_many_passes_are_asked_of_runs_that_know_their_words(how: dict[str, Any], out: str, inside: str) -> None:
+    runs = longer(**how)
+    assert judged(CLAIMS, "cogs-out-longer", runs)["status"] == out
+    assert judged(CLAIMS, "cogs-in-longer", runs)["status"] == inside
+    assert judged(CLAIMS, "cogs-out-longer", runs, "paper")["status"] == "not run"
+
+
+def test_rows_that_alone_show_a_word_are_asked() -> None:
+    """All of them, and of the longer runs alone."""
+    spec = longer_cogs_specs("smoke")["COGS", 150, *SMALL][0]
+    study = make_cogs(spec)
+    assert len(study.asked["once"]) == 73
+    assert spec.train.steps * spec.train.batch / 150 == 4 * 4 / 150  # one size: as many passes as always
+    long = longer_cogs_specs("laptop")["COGS", 16_000, *SMALL][0]
+    assert long.train.steps == 12_000
+    assert "once" not in make_cogs(cogs_specs("smoke")["COGS", 150, *SMALL][0]).asked
 
 
 # ---------------------------------------------------------------- facts

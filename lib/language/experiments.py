@@ -375,6 +375,27 @@ def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     return _as_script(profile, runs, "COGS", s.middle)
 
 
+COGS_SEEDS = (3, 4, 5)
+
+
+def longer_cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{("COGS", size, γ, decay): runs} of the paper's two arms on the most rows for as many passes as others take over the
+    fewest, on seeds that were not seen before and in single precision, always on the book's own data; the profile paper has
+    none."""
+    s = COGS[check_profile(profile)]
+    if profile == "paper":
+        return {}
+    few, most = min(s.sizes), max(s.sizes)
+    t = s.gpt.train
+    train = replace(_train(t.batch, t.steps * most // few, t.eval_every * most // few), precision="float32")
+    setting = replace(s, gpt=replace(s.gpt, train=train))
+    seeds = COGS_SEEDS if profile == "laptop" else COGS_SEEDS[:1]
+    return {
+        ("COGS", most, *arm): [reading_spec("language-cogs-longer", setting, *arm, seed, most, once=True) for seed in seeds]
+        for arm in (LARGE, SMALL)
+    }
+
+
 CHAIN, HARD = "chain", "hard"
 
 
@@ -562,6 +583,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-scan-new", "SCAN on new seeds", make_scan, new_scan_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
+    _language("language-cogs-longer", "COGS: as many passes over most rows", make_cogs, longer_cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
     _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, partial(_beside, TWIN)),
     _language(TWINS[SHUFFLED], "PrOntoQA beside a twin, rules in any order", make_asking, partial(_beside, SHUFFLED)),

@@ -406,13 +406,17 @@ def cogs_of(spec: RunSpec) -> tuple[cogs.Data, Vocabulary]:
     return cogs.fewer(data, task["size"]), words
 
 
-@records("train", "test", "gen", "gen cases")
+@records("train", "test", "gen", "gen cases", sometimes=("once",))
 def make_cogs(spec: RunSpec) -> Reading:
-    """Task: `size` of the training set, and the sizes that data are generated with."""
-    data, words = cogs_of(spec)
+    """Task: `size` of the training set, and the sizes that data are generated with; `once`: are those rows of training asked,
+    too, each of which is all that training shows of a word or of its role?"""
+    task, (data, words) = dict(spec.task), cogs_of(spec)
     known, test, gen = (cogs.encode(some, words) for some in (data.train, data.test, data.gen))
+    asked = {"test": test, "gen": gen}
+    if task.get("once"):
+        asked["once"] = cogs.encode([row for row in data.train if row.case != cogs.IN_DISTRIBUTION], words)
     case = torch.tensor([cogs.CASES.index(row.case) for row in data.gen])
-    return _checked(spec, len(words), Reading(known, {"test": test, "gen": gen}, {"gen": case}, keep=dict(spec.task)["keep"]))
+    return _checked(spec, len(words), Reading(known, asked, {"gen": case}, keep=task["keep"]))
 
 
 TRAIN_STREAM, TEST_STREAM = 0, 1  # streams of examples, of training and others

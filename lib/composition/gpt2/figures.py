@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.composition.runs import learned
+from lib.composition.variations import FACTORS_GAMMAS
 from lib.core.read import style
 from lib.core.record.store import StoredRun
 
@@ -18,7 +19,8 @@ def factors(found: Mapping[str, Sequence[StoredRun]]) -> Figure:
     """Inferential shares by what is changed: a row a factor, a dot a run, its colour γ, hollow where it has not learned; a
     bar the mean of a γ."""
     gammas = sorted({run.spec.gamma for runs in found.values() for run in runs})
-    colours = dict(zip(gammas, style.GAMMA(np.linspace(0.05, 0.8, len(gammas))), strict=True))
+    every = sorted({*FACTORS_GAMMAS, *gammas})  # a γ has its colour in every such figure
+    colours = dict(zip(every, style.GAMMA(np.linspace(0.05, 0.8, len(every))), strict=True))
     with style.look():
         fig, ax = plt.subplots(figsize=(style.WIDTH, 1.2 + 0.55 * len(found)))
         for row, runs in enumerate(found.values()):
