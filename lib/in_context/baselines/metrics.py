@@ -64,7 +64,7 @@ def point(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
     return _wrong(list(runs) if who == ICL else [runs[0]], who, test).astype(float)
 
 
-@disk_cached(version=3)
+@disk_cached(version=2)
 def _wrong(runs: Sequence[StoredRun], who: str, test: Test) -> np.ndarray:
     """(R, prompts) 0 or 1, or ½ where a learner tosses a coin; of a learner one row, and of the runs only their task counts."""
     drawn = test.prompts(runs)
