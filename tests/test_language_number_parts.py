@@ -169,5 +169,7 @@ def test_facts_on_cuts_are_of_each_arm_and_of_the_runs_that_were_asked(monkeypat
     )
     assert (shown["asked-ruler"], shown["asked-dial"]) == ("1.00 to 1.00", "0.00 to 0.00")
     assert (shown["failing-turns"], shown["failing-range"]) == ("1.00 to 1.00", "25% to 25%")
+    assert (shown["slow-small"], shown["slow-large"], shown["slow-asked"]) == ("100% to 100%", "25% to 100%", "six")
+    assert float(shown["slow-ranks"]) == 0.5  # one seed of the large arm below six that are all alike
     assert (shown["small-wave"], shown["small-turns"], shown["new-small-ruler"]) == ("6", "0.98 to 1.00", "25% to 25%")
     assert {fact.text for fact in metrics.new_facts({}).values()} == {"–"}

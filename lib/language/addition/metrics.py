@@ -289,6 +289,16 @@ SLOW_SEEDS = (5, 6, 7, 8, 9, 10)
 """The runs of the small arm that had not begun when it was asked whether they add by the slow part of their numbers."""
 
 
+def asked_for_slow(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[tuple[float, float], list[StoredRun]]:
+    """The runs of the paper's two arms on the seeds SLOW_SEEDS."""
+    return {arm: [run for run in groups.get(arm, ()) if run.spec.seed in SLOW_SEEDS] for arm in (LARGE, SMALL)}
+
+
+def by_slow_part(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R,): the share of the square that is right where numbers have nothing but their slow part."""
+    return np.array([parts.right(run, parts.FAST) for run in runs])
+
+
 def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[str, Fact]:
     """Of the paper's two arms on new seeds: how many add, and what they answer without a part of their numbers."""
     found = {}
@@ -315,6 +325,15 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
             anywhere, "{:.2f} to {:.2f}", "how much errors are whole turns of that period, ruler cut, small arm"
         ),
     }
+    slow = {arm: by_slow_part(kept(runs)) for arm, runs in asked_for_slow(groups).items()}
+    for name, arm in (("large", LARGE), ("small", SMALL)):
+        rests = f"of the square right by the slow part of numbers alone, {arms.name_of(arm)}, the seeds that were judged"
+        found[f"slow-{name}"] = Fact(span(slow[arm]), "{:.0%} to {:.0%}", rests)
+    p = arms.by_ranks(slow[SMALL], slow[LARGE]).p if all(map(len, slow.values())) else None
+    found["slow-ranks"] = Fact(
+        p, "{:.2g}", "more of the square right so from the small start, exact one-sided rank test of runs"
+    )
+    found["slow-asked"] = Fact(in_words(len(slow[SMALL])) if len(slow[SMALL]) else None, "{}", "small starts that were judged")
     failing = [run for run in large if not adds([run])[0]]
     asked = [run for run in large if run.spec.seed in DIAL_SEEDS]
     turns, rests = "{:.2f} to {:.2f}", "how much errors are whole turns of a run's own dial, large arm"
