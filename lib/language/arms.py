@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from lib.core.read.measures import mean_std
 from lib.core.read.statistics import Comparison, Trend, compare, difference_interval, mean_interval
 from lib.core.record.store import StoredRun
 from lib.language.experiments import CROSSED, LARGE, SMALL, Kind
+
+T = TypeVar("T")
 
 Runs = Mapping[Kind, Sequence[StoredRun]]
 FITTED = 0.99
@@ -112,6 +114,13 @@ def lead(small: Sequence[StoredRun], large: Sequence[StoredRun], name: str = "te
 def by_ranks(values: np.ndarray, others: np.ndarray) -> Comparison:
     """Are these values, one a run, larger than others? An exact rank test of seeds."""
     return compare([*values, *others], [True] * len(values) + [False] * len(others))
+
+
+def there(found: T, profile: str, what: str = "such runs") -> T:
+    """What was found, if it is something. Raises LookupError where the profile has none."""
+    if not found:
+        raise LookupError(f"the profile {profile!r} has no {what}")
+    return found
 
 
 def all_fitted(of: str, *groups: Sequence[StoredRun]) -> Part:

@@ -206,6 +206,11 @@ class ReadingSetting:
     task: tuple[tuple[str, Any], ...]
 
 
+def _trained(setting: ReadingSetting, train: TrainSpec) -> ReadingSetting:
+    """The setting, trained in another way."""
+    return replace(setting, gpt=replace(setting.gpt, train=train))
+
+
 def _small(batch: int, steps: int, eval_every: int) -> GPT:
     return GPT(2, 128, 4, 1e-3, _train(batch, steps, eval_every))
 
@@ -349,7 +354,7 @@ def new_scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     s = SCAN[check_profile(profile)]
     if profile == "paper":
         return {}
-    setting = replace(s, gpt=replace(s.gpt, train=replace(s.gpt.train, precision="float32")))
+    setting = _trained(s, replace(s.gpt.train, precision="float32"))
     seeds = NEW_SEEDS if profile == "laptop" else NEW_SEEDS[:1]
     return {
         (TURN, size, *arm): [reading_spec("language-scan-new", setting, *arm, seed, size, split=TURN) for seed in seeds]
@@ -386,9 +391,7 @@ def longer_cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     if profile == "paper":
         return {}
     few, most = min(s.sizes), max(s.sizes)
-    t = s.gpt.train
-    train = replace(_train(t.batch, t.steps * most // few, t.eval_every * most // few), precision="float32")
-    setting = replace(s, gpt=replace(s.gpt, train=train))
+    setting = _trained(s, replace(_longer(s.gpt.train, most // few), precision="float32"))
     seeds = COGS_SEEDS if profile == "laptop" else COGS_SEEDS[:1]
     return {
         ("COGS", most, *arm): [reading_spec("language-cogs-longer", setting, *arm, seed, most, once=True) for seed in seeds]
@@ -420,7 +423,7 @@ def asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
 
     def spec(variant: str, size: int, gamma: float, decay: float, seed: int) -> RunSpec:
         long = size == most and len(s.sizes) > 1
-        setting = replace(told[variant], gpt=replace(s.gpt, train=_longer(s.gpt.train))) if long else told[variant]
+        setting = _trained(told[variant], _longer(s.gpt.train)) if long else told[variant]
         more = {} if variant == HARD else data
         return reading_spec("language-prontoqa", setting, gamma, decay, seed, size, chain=True, hard=variant == HARD, **more)
 
@@ -442,7 +445,7 @@ def _twin_spec(profile: str, variant: str, study: str, arm: tuple[float, float],
     about = dict(s.task)
     hops = tuple(count for count in about["hops"] if count < about["concepts"] // 2)
     train = replace(_longer(s.gpt.train) if len(s.sizes) > 1 else s.gpt.train, precision="float32", **other)
-    setting = replace(s, gpt=replace(s.gpt, train=train), task=tuple((about | {"hops": hops}).items()))
+    setting = replace(_trained(s, train), task=tuple((about | {"hops": hops}).items()))
     beside = {"twin": True} | ({"shuffled": True} if variant == SHUFFLED else {})
     return reading_spec(study, setting, *arm, seed, max(s.sizes), chain=True, hard=False, **beside)
 
@@ -471,9 +474,9 @@ def twin_search(profile: str) -> list[RunSpec]:
     return [*chains[TWIN], *chains[SHUFFLED], *alone] if profile != "smoke" else alone
 
 
-def _longer(train: TrainSpec) -> TrainSpec:
-    """Twice the steps, and as many evaluations."""
-    return _train(train.batch, 2 * train.steps, 2 * train.eval_every)
+def _longer(train: TrainSpec, times: int = 2) -> TrainSpec:
+    """So many times the steps, and as many evaluations."""
+    return _train(train.batch, times * train.steps, times * train.eval_every)
 
 
 def asking_search(profile: str) -> list[RunSpec]:
@@ -481,7 +484,7 @@ def asking_search(profile: str) -> list[RunSpec]:
     since what a length of training leaves open can only be seen beyond it."""
     s = ASKING[check_profile(profile)]
     t = s.gpt.train
-    long = s if profile == "smoke" else replace(s, gpt=replace(s.gpt, train=_train(t.batch, 2 * t.steps, t.steps // 20)))
+    long = s if profile == "smoke" else _trained(s, _train(t.batch, 2 * t.steps, t.steps // 20))
     return [
         reading_spec("language-prontoqa-search", long, *arm, SEARCH_SEED, size, chain=True, hard=False)
         for size in ([n for n in s.sizes if n != s.middle] or s.sizes)

@@ -71,10 +71,9 @@ def _fewer(store: Store, profile: str, name: str) -> Measured:
     """Do fewer small starts compose with this factor changed than with nothing changed, seed by seed?"""
     found = metrics.until_learned(store, profile)
     plain, changed = found[NOTHING], found[name]
-    less, more = metrics.fewer_by_seed(plain, changed)
-    least = 0.5 ** seeds(plain)
+    found_by_seed = metrics.fewer_by_seed(plain, changed)
     (a, n), (b, m) = metrics.composing(plain), metrics.composing(changed)
-    test = by_exact_test(f"{a} of {n} runs compose with nothing changed, {b} of {m} with {name}: p", less, more, least, RARE)
+    test = by_exact_test(f"{a} of {n} runs compose with nothing changed, {b} of {m} with {name}: p", *found_by_seed, RARE)
     share = min(len(learned_among(runs)) / len(runs) for runs in (plain, changed))
     done = Part("least share of runs that have learned", share, ">=", LEARNED_SHARE, given=True)
     return Measured((done, test), seeds(plain))

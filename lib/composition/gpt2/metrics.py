@@ -19,7 +19,7 @@ from lib.core.model.transformer import from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import seeds
-from lib.core.read.statistics import RARE, Comparison, compare, sign_flips, sign_test, sign_test_by
+from lib.core.read.statistics import RARE, Comparison, compare, flips_either_way, sign_test, sign_test_by
 from lib.core.record.store import Store, StoredRun, load, load_stored
 
 LARGE = 0.3
@@ -52,12 +52,11 @@ def _in_words(runs: Sequence[StoredRun]) -> tuple[str, str]:
     return in_words(count), in_words(total)
 
 
-def fewer_by_seed(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tuple[float, float]:
-    """Are fewer of the others inferential? Exact p of the differences between counts of one seed, and p of the opposite: a
-    seed is one draw, whatever γ its runs have."""
+def fewer_by_seed(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tuple[float, float, float]:
+    """Are fewer of the others inferential? Exact p of the differences between counts of one seed, p of the opposite, and the
+    least p that there could be: a seed is one draw, whatever γ its runs have."""
     count = lambda some, seed: composing([run for run in some if run.spec.seed == seed])[0]
-    differences = [count(runs, seed) - count(others, seed) for seed in sorted({run.spec.seed for run in runs})]
-    return sign_flips(differences, "greater"), sign_flips([-value for value in differences], "greater")
+    return flips_either_way([count(runs, seed) - count(others, seed) for seed in sorted({run.spec.seed for run in runs})])
 
 
 @disk_cached(version=1)

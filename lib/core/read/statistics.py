@@ -215,6 +215,12 @@ def sign_flips(differences: ArrayLike, alternative: Literal["two-sided", "greate
     return float(found.pvalue)
 
 
+def flips_either_way(differences: ArrayLike) -> tuple[float, float, float]:
+    """`sign_flips` of whether paired differences (n,) are above 0, and below it; and the least p that so many allow."""
+    values = np.asarray(differences, dtype=float)
+    return sign_flips(values, "greater"), sign_flips(-values, "greater"), 0.5 ** len(values)
+
+
 def mann_whitney(score: ArrayLike, positive: ArrayLike, stratum: Sequence[object]) -> tuple[float, float]:
     """(share, p): the share of pairs from one stratum in which the positive scores higher, ties as one half; and how often it
     would be that large if within each stratum chance alone had drawn the positives.

@@ -21,6 +21,7 @@ _CROSSED = (
     f"learning rate {LOW_RATE:g}, single precision, γ = {{:g}}, decay {{:g}}: {_LEARNED}; shares of the square are below the "
     f"large arm's, exact one-sided rank test of seeds, p at most {RARE:g}"
 )
+_WITH_WEIGHTS = "such runs with weights"
 OFTEN = 0.75
 """The share of failing runs that must miss as their numbers are alike (our choice)."""
 _REVISED = "an interval over shares was asked for first; but a run adds or it does not, so now runs are counted"
@@ -54,10 +55,7 @@ def at_random(store: Store, profile: str) -> Measured:
 
 def _in_gpt2_form(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
     """Raises LookupError where the profile has that form anyway."""
-    runs = metrics.in_gpt2_form(store, profile)
-    if not runs:
-        raise LookupError(f"the profile {profile!r} has no such runs beside its own")
-    return runs
+    return arms.there(metrics.in_gpt2_form(store, profile), profile, "such runs beside its own")
 
 
 def in_gpt2_form(store: Store, profile: str) -> Measured:
@@ -90,8 +88,7 @@ def start_alone(store: Store, profile: str) -> Measured:
 def numbers(store: Store, profile: str) -> Measured:
     runs = _in_gpt2_form(store, profile)
     large, small = (metrics.most_alike(runs[arm]) for arm in CROSSED)
-    if not large or not small:
-        raise LookupError(f"the profile {profile!r} has no such runs with weights")
+    arms.there(large and small, profile, _WITH_WEIGHTS)
     (a, n), (b, m) = metrics.neighbourly(small), metrics.neighbourly(large)
     failure = OPPOSITE if not a and b == m else NO_EFFECT
     name = "runs of γ = {:g}, of {}, in which no numbers are more alike than neighbours"
@@ -116,10 +113,8 @@ TURNS, NO_TURNS = 0.8, 0.5
 
 def ruler_and_dial(store: Store, profile: str) -> Measured:
     """What is right, and what the errors are, where a part of the embeddings of numbers is cut."""
-    group = metrics.on_new_seeds(store, profile).get(LARGE, [])
-    runs = [run for run in group if run.spec.seed in DIAL_SEEDS]
-    if not runs:
-        raise LookupError(f"the profile {profile!r} has no such runs with weights")
+    runs = metrics.of_seeds(metrics.on_new_seeds(store, profile).get(LARGE, ()), DIAL_SEEDS)
+    arms.there(runs, profile, _WITH_WEIGHTS)
     said = "errors that are whole turns of the dial, without the"
     worst = lambda pick, cut: float(pick(parts.whole_turns(run, cut) for run in runs))
     loss = lambda run, cut: parts.right(run) - parts.right(run, cut)
@@ -144,10 +139,9 @@ SLOWLY, NOT_SLOWLY = 0.8, 0.5
 def slow_alone(store: Store, profile: str) -> Measured:
     """What is right where numbers have nothing but their slow part, from small starts and from large ones."""
     asked = metrics.asked_for_slow(metrics.on_new_seeds(store, profile))
-    if not all(asked.values()):
-        raise LookupError(f"the profile {profile!r} has no such runs with weights")
+    arms.there(all(asked.values()), profile, _WITH_WEIGHTS)
     small, large = (metrics.by_slow_part(asked[arm]) for arm in (SMALL, LARGE))
-    adding = metrics.by_slow_part([run for run in asked[SMALL] if metrics.adds([run])[0]])
+    adding = small[arms.shares(asked[SMALL]) >= WELL]
     found = arms.by_ranks(small, large)
     count = len(small)
     return Measured(

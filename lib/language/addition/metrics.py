@@ -289,9 +289,13 @@ SLOW_SEEDS = (5, 6, 7, 8, 9, 10)
 """The runs of the small arm that had not begun when it was asked whether they add by the slow part of their numbers."""
 
 
+def of_seeds(runs: Sequence[StoredRun], seeds: Sequence[int]) -> list[StoredRun]:
+    return [run for run in runs if run.spec.seed in seeds]
+
+
 def asked_for_slow(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict[tuple[float, float], list[StoredRun]]:
     """The runs of the paper's two arms on the seeds SLOW_SEEDS."""
-    return {arm: [run for run in groups.get(arm, ()) if run.spec.seed in SLOW_SEEDS] for arm in (LARGE, SMALL)}
+    return {arm: of_seeds(groups.get(arm, ()), SLOW_SEEDS) for arm in (LARGE, SMALL)}
 
 
 def by_slow_part(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -335,7 +339,7 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
     )
     found["slow-asked"] = Fact(in_words(len(slow[SMALL])) if len(slow[SMALL]) else None, "{}", "small starts that were judged")
     failing = [run for run in large if not adds([run])[0]]
-    asked = [run for run in large if run.spec.seed in DIAL_SEEDS]
+    asked = of_seeds(large, DIAL_SEEDS)
     turns, rests = "{:.2f} to {:.2f}", "how much errors are whole turns of a run's own dial, large arm"
     for part in (parts.RULER, parts.DIAL):
         value = span(parts.whole_turns(run, part) for run in asked)

@@ -48,16 +48,14 @@ def turn_left(store: Store, profile: str) -> Measured:
 
 
 def _new(store: Store, profile: str, measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> Measured:
-    runs = metrics.of_new_scan(store, profile)
-    if not runs:
-        raise LookupError(f"the profile {profile!r} has no such runs")
+    runs = arms.there(metrics.of_new_scan(store, profile), profile)
     found = metrics.ahead_by_seed(runs, TURN, measure)
     parts = [by_exact_test(f"small arm ahead by seed, {size:,} rows: p", *found[size], RARE) for size in found]
     return Measured((arms.all_fitted("rows", *_of_arms(runs, TURN)), *parts), len(next(iter(runs.values()))))
 
 
 def turn_left_anew(store: Store, profile: str) -> Measured:
-    return _new(store, profile, metrics.ended)
+    return _new(store, profile, arms.shares)
 
 
 def turn_left_going_on(store: Store, profile: str) -> Measured:
@@ -87,20 +85,12 @@ def in_distribution(store: Store, profile: str) -> Measured:
     return _alike(metrics.of_cogs(store, profile))
 
 
-def _longer(store: Store, profile: str) -> metrics.Runs:
-    """Raises LookupError where the profile has no such runs."""
-    runs = metrics.of_longer_cogs(store, profile)
-    if not runs:
-        raise LookupError(f"the profile {profile!r} has no such runs")
-    return runs
-
-
 def in_distribution_longer(store: Store, profile: str) -> Measured:
-    return _alike(_longer(store, profile))
+    return _alike(arms.there(metrics.of_longer_cogs(store, profile), profile))
 
 
 def out_of_distribution_longer(store: Store, profile: str) -> Measured:
-    runs = _longer(store, profile)
+    runs = arms.there(metrics.of_longer_cogs(store, profile), profile)
     ((lead, small),) = zip(metrics.leads(runs, "COGS", "gen").values(), [runs[k] for k in runs if k[2:] == SMALL], strict=True)
     once = min(float(arms.shares(group, "once").min()) for group in runs.values())
     return Measured(

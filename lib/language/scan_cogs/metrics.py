@@ -10,7 +10,7 @@ import torch
 
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import history
-from lib.core.read.statistics import sign_flips
+from lib.core.read.statistics import flips_either_way
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
 from lib.language.arms import Example, Runs, largest, middle, name_of, sizes
@@ -183,11 +183,6 @@ def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, flo
     return {size: arms.lead(runs[(main, size, *SMALL)], runs[(main, size, *LARGE)], name) for size in sizes(runs, main, *SMALL)}
 
 
-def ended(runs: Sequence[StoredRun]) -> np.ndarray:
-    """(R,): the share of the whole test that is right, as scored here."""
-    return arms.shares(runs)
-
-
 def going_on(runs: Sequence[StoredRun]) -> np.ndarray:
     """(R,): the share of the whole test that is right where an answer may go on behind its true one, as the follow-up's script
     scores it, of runs that have counted so."""
@@ -199,11 +194,8 @@ def ahead_by_seed(
 ) -> dict[int, tuple[float, float, float]]:
     """{size: is a measure of the small arm above the large arm's of the same seed? Exact p of the differences' signs, p of the
     opposite, and the least p that so many seeds allow}. Both arms have the same seeds, in the same order."""
-    found = {}
-    for size in sizes(runs, main, *SMALL):
-        more = measure(runs[(main, size, *SMALL)]) - measure(runs[(main, size, *LARGE)])
-        found[size] = sign_flips(more, "greater"), sign_flips(-more, "greater"), 0.5 ** len(more)
-    return found
+    more = lambda size: measure(runs[(main, size, *SMALL)]) - measure(runs[(main, size, *LARGE)])
+    return {size: flips_either_way(more(size)) for size in sizes(runs, main, *SMALL)}
 
 
 def _examples(run: StoredRun, name: str, rows: Rows, which: Sequence[int], words: Vocabulary) -> list[Example]:
