@@ -247,14 +247,13 @@ def test_what_goes_on_is_unseen_only_at_the_end(command: str, last: bool, withou
     assert (metrics.ends_with_it(command), bool(whole[0]), bool(without[0])) == (last, False, without_end)
 
 
-def test_the_kept_commands_of_scan_are_no_sample_of_the_test() -> None:
+def test_half_of_the_test_may_go_on_unseen() -> None:
     run = found()[0][TURN, MIDDLE, *SMALL][0]
     commands = metrics.tested(run)
     assert (len(commands), commands[:3]) == (1_208, ["turn left twice", "turn left thrice", "walk and turn left"])
     assert sum(map(metrics.ends_with_it, commands)) == 594 + 18 + 2  # last, on both sides, and alone
-    assert all(map(metrics.ends_with_it, commands[:12]))
     whole, without = metrics.uncomposed(commands)
-    assert (whole.sum(), without[:12].sum()) == (0, 12)
+    assert whole.sum() == 0
     assert 614 <= without.sum() < 700
 
 
@@ -368,28 +367,16 @@ def test_examples_in_words_are_right_and_wrong() -> None:
     assert any(row[2:] == ("right", "right") for row in rows)
 
 
-def test_answers_are_counted_with_their_end_and_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = found(profile="smoke")[0]
-    size = SCAN["smoke"].middle
-    assert metrics.kept_ends(runs, size, LARGE) == (12, 6, 7)
-    ended, wrong = ("a", "A", "A", False), ("a", "A", "B", False)
-    monkeypatch.setattr(metrics, "scan_examples", lambda run: [wrong, wrong if run.spec.gamma == SMALL[0] else ended])
-    assert (metrics.kept_ends(runs, size, LARGE), metrics.kept_ends(runs, size, SMALL)) == ((2, 0, 1), (2, 0, 0))
-
-
-def test_kept_answers_do_not_stand_for_the_whole_test() -> None:
-    runs = found(profile="smoke")[0]
-    size = SCAN["smoke"].middle
-    assert metrics.all_ends(runs, size, LARGE) is None
-    rows = metrics.end_rows(runs)
-    assert {row[2]: row[3:] for row in rows if row[:2] == (str(size), name_of(LARGE))} == {
-        "all": ("–", "not counted in these runs", "–"),
-        "the first, short commands": ("12", "50.0", "58.3"),
-    }
-    counted = lambda run: {run.steps: written(run)[run.steps] | {"test right but for the end": torch.ones(100)}}
-    runs = found(profile="smoke", kept=counted)[0]
-    assert metrics.all_ends(runs, size, LARGE) == (100, 50, 100)
-    assert metrics.end_rows(runs)[0][3:] == ("100", "50.0", "100.0")
+def test_facts_are_of_both_scorings() -> None:
+    shelf = Shelf(anew(SMALL_AHEAD, LARGE_AHEAD))
+    runs = metrics.of_new_scan(shelf, "laptop")
+    shown = {name: fact.text for name, fact in metrics.facts_on_new(runs).items()}
+    assert (shown["new-small-low"], shown["new-large-low"]) == ("90%", "55%")  # the large arm loses a point a seed, 3 to 8
+    assert (shown["open-small-high"], shown["open-large-high"]) == ("60%", "85%")
+    assert (shown["new-p-middle"], shown["open-p-middle"]) == ("0.016", "1")
+    panels = metrics.of_scorings(runs)
+    assert [panel[name_of(SMALL)][1].shape for panel in panels.values()] == [(3, 6)] * 2
+    assert {fact.text for fact in metrics.facts_on_new({}).values()} == {"–"}
 
 
 def test_a_model_that_says_what_is_no_word_has_no_rows() -> None:

@@ -103,6 +103,17 @@ def of_sizes(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[list
     return {title: {name_of(arm): found(runs, main, arm, name) for arm in PAPERS} for title, runs, main, name in tests}
 
 
+def of_scorings(new: Runs) -> dict[str, dict[str, tuple[list[int], np.ndarray, np.ndarray]]]:
+    """{scoring: {arm: (sizes, shares (S, R), has a run learned? (S, R))}} of the paper's arms on new seeds of SCAN."""
+    found = lambda arm, measure: (
+        sizes(new, TURN, *arm),
+        arms.by_size(new, TURN, arm, measure),
+        arms.by_size(new, TURN, arm, arms.fitted),
+    )
+    scorings = (("a  an answer has to stop", arms.shares), ("b  it may go on", going_on))
+    return {title: {name_of(arm): found(arm, measure) for arm in PAPERS} for title, measure in scorings}
+
+
 def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]]:
     """{test: {arm: {"train" or "test": curve}}}: SCAN at the size of all arms, COGS at the largest."""
     small, large = middle(scan_runs, TURN), largest(cogs_runs, "COGS")
@@ -231,28 +242,8 @@ def cogs_examples(run: StoredRun) -> dict[str, list[Example]]:
 # --- Facts ---
 
 
-Ends = tuple[int, int, int]
-"""Of some answers: how many there are, how many are right, and how many are but for their end."""
-
-
-def kept_ends(runs: Runs, size: int, arm: Arm) -> Ends:
-    """Of the answers of an arm on "turn left" that were kept: those to the first commands of the test, which are short."""
-    found = [e for run in runs[TURN, size, *arm] for e in scan_examples(run)]
-    right = [e[3] for e in found]
-    return len(found), sum(right), sum(ok or target == said for ok, (_, target, said, _) in zip(right, found, strict=True))
-
-
-def all_ends(runs: Runs, size: int, arm: Arm) -> Ends | None:
-    """The same of the whole test; None where runs are older than that count."""
-    group, name = runs[TURN, size, *arm], "test right but for the end"
-    if not all(name in run.snapshots()[run.steps] for run in group):
-        return None
-    right, but = (np.concatenate([run.snapshots()[run.steps][n].numpy() for run in group]) for n in ("test right", name))
-    return right.size, int(right.sum()), int(but.sum())
-
-
 def tested(run: StoredRun) -> list[str]:
-    """The commands of the test of SCAN; the answers to the first of them are kept."""
+    """The commands of the test of SCAN."""
     rows = make_scan(run.spec).asked["test"]
     return [" ".join(scan.VOCABULARY.decode(rows.tokens[i, : int(rows.start[i]) - 1].tolist())) for i in range(len(rows))]
 
@@ -409,12 +400,6 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
             found[f"turn-{name}-{at}"] = Fact(share, "{:.0%}", rests)
         jump = float(arms.shares(scan_runs[JUMP, middle(scan_runs, TURN), *arm]).mean())
         found[f"jump-{name}"] = Fact(jump, "{:.0%}", f"of “jump” right, mean over seeds, {name_of(arm)}")
-        for at, size in named.items():
-            kept, right, but = kept_ends(scan_runs, size, arm)
-            rests = f"of {kept} kept answers to short commands, {size:,} rows, {name_of(arm)}"
-            found[f"end-{name}-{at}"] = Fact(but / kept, "{:.0%}", f"right but for the end, {rests}")
-            if at == "middle":
-                found[f"kept-{name}"] = Fact(right / kept, "{:.0%}", f"right, {rests}")
         for size, where in ((low, "few"), (high, "many")):
             group = cogs_runs["COGS", size, *arm]
             rests = f"mean over seeds, {size:,} rows, {name_of(arm)}"
@@ -441,11 +426,28 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     return found | _of_commands(scan_runs) | _of_words(cogs_runs)
 
 
+def facts_on_new(runs: Runs) -> dict[str, Fact]:
+    """Of the new seeds of SCAN: shares of the whole test by either scoring, and how surely the small arm is ahead."""
+    there = sizes(runs, TURN, *SMALL) if runs else []
+    named = {"low": there[0], "middle": there[len(there) // 2], "high": there[-1]} if there else {}
+    found = {}
+    for scoring, measure, rests in (("new", arms.shares, "as scored here"), ("open", going_on, "an answer may go on")):
+        p = ahead_by_seed(runs, TURN, measure) if runs else {}
+        for at in ("low", "middle", "high"):
+            size = named.get(at, 0)
+            for arm, name in ((LARGE, "large"), (SMALL, "small")):
+                share = float(measure(runs[(TURN, size, *arm)]).mean()) if runs else None
+                about = f"of “turn left” right, {rests}, {size:,} rows, mean of new seeds, {name_of(arm)}"
+                found[f"{scoring}-{name}-{at}"] = Fact(share, "{:.0%}", about)
+            about = f"small arm ahead by seed, {rests}, {size:,} rows, exact one-sided test of sign flips, p"
+            found[f"{scoring}-p-{at}"] = Fact(p[size][0] if p else None, "{:.2g}", about)
+    return found
+
+
 def _of_commands(runs: Runs) -> dict[str, Fact]:
-    """What training tells of the commands of the test with "turn left", and what those say whose answers are kept."""
+    """What training tells of the commands of the test with "turn left", and what who composes nothing has of them."""
     run = runs[TURN, middle(runs, TURN), *SMALL][0]
     commands, training, some = tested(run), others(TURN), middle(runs, TURN)
-    kept = commands[: len(make_scan(run.spec).shown("test"))]
     whole, without = uncomposed(commands)
     near = ("turn around left", "turn opposite left")
     told = "other rows of training, all rows, "
@@ -456,12 +458,9 @@ def _of_commands(runs: Runs) -> dict[str, Fact]:
         "turn-near": share(holding(training, *near), f"{told}with {' or '.join(f'“{words}”' for words in near)}"),
         "twins-all": share(twins(commands), "commands of the test whose twin with “turn right” is in training, all rows"),
         "twins-middle": share(twins(commands, some), f"commands of the test whose twin is in training, {some:,} rows"),
-        "kept": Fact(in_words(len(kept)), "{}", "commands of the test whose answers are kept"),
-        "kept-last": share(np.mean([*map(ends_with_it, kept)]), "kept commands in which “turn left” is done last"),
         "test-last": share(np.mean([*map(ends_with_it, commands)]), "commands of the test in which “turn left” is done last"),
         "reader": share(whole.mean(), f"commands of the test right {reader}"),
         "reader-end": share(without.mean(), f"commands of the test right but for the end {reader}"),
-        "reader-kept": share(without[: len(kept)].mean(), f"kept commands right but for the end {reader}"),
     }
 
 
@@ -544,23 +543,6 @@ def cogs_rows(runs: Runs) -> list[tuple[str, ...]]:
         )
         for (main, size, gamma, decay), group in sorted(runs.items())
     ]
-
-
-END_HEAD = ("rows of training", "arm", "of the test", "answers", "% right", "% right but for the end")
-
-
-def end_rows(runs: Runs) -> list[tuple[str, ...]]:
-    """What the end of an answer costs each arm on "turn left": of the whole test where runs have that count, and of the answers
-    that were kept."""
-    rows = []
-    for size in sizes(runs, TURN, *SMALL):
-        for arm in PAPERS:
-            told = (("all", all_ends(runs, size, arm)), ("the first, short commands", kept_ends(runs, size, arm)))
-            for what, found in told:
-                share = lambda count, of=found: f"{100 * count / of[0]:.1f}" if of else "not counted in these runs"
-                counts = (f"{found[0]:,}", *map(share, found[1:])) if found else ("–", share(0), "–")
-                rows.append((f"{size:,}", name_of(arm), what, *counts))
-    return rows
 
 
 _LONG = 8  # words of an answer that are shown
