@@ -373,7 +373,7 @@ def test_facts_are_of_both_scorings() -> None:
     shown = {name: fact.text for name, fact in metrics.facts_on_new(runs).items()}
     assert (shown["new-small-low"], shown["new-large-low"]) == ("90%", "55%")  # the large arm loses a point a seed, 3 to 8
     assert (shown["open-small-high"], shown["open-large-high"]) == ("60%", "85%")
-    assert (shown["new-p-middle"], shown["open-p-middle"]) == ("0.016", "1")
+    assert (shown["new-p"], shown["open-p"]) == ("0.016", "1")
     panels = metrics.of_scorings(runs)
     assert [panel[name_of(SMALL)][1].shape for panel in panels.values()] == [(3, 6)] * 2
     assert {fact.text for fact in metrics.facts_on_new({}).values()} == {"–"}

@@ -432,15 +432,15 @@ def facts_on_new(runs: Runs) -> dict[str, Fact]:
     named = {"low": there[0], "middle": there[len(there) // 2], "high": there[-1]} if there else {}
     found = {}
     for scoring, measure, rests in (("new", arms.shares, "as scored here"), ("open", going_on, "an answer may go on")):
-        p = ahead_by_seed(runs, TURN, measure) if runs else {}
+        p = max((p for p, *_ in ahead_by_seed(runs, TURN, measure).values()), default=None) if runs else None
+        about = f"small arm ahead by seed, {rests}, exact one-sided test of sign flips, the largest p of all sizes"
+        found[f"{scoring}-p"] = Fact(p, "{:.2g}", about)
         for at in ("low", "middle", "high"):
             size = named.get(at, 0)
             for arm, name in ((LARGE, "large"), (SMALL, "small")):
                 share = float(measure(runs[(TURN, size, *arm)]).mean()) if runs else None
                 about = f"of “turn left” right, {rests}, {size:,} rows, mean of new seeds, {name_of(arm)}"
                 found[f"{scoring}-{name}-{at}"] = Fact(share, "{:.0%}", about)
-            about = f"small arm ahead by seed, {rests}, {size:,} rows, exact one-sided test of sign flips, p"
-            found[f"{scoring}-p-{at}"] = Fact(p[size][0] if p else None, "{:.2g}", about)
     return found
 
 
