@@ -27,7 +27,7 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
         alike = len({tuple(gammas) for curves in panels.values() for gammas, _ in curves.values()}) == 1
         fig, axes = plt.subplots(rows, columns, figsize=size, sharex=alike, sharey=True, squeeze=False)
         for ax in axes.ravel()[len(panels) :]:
-            ax.set_visible(False)
+            ax.remove()
         for i, (ax, (title, curves)) in enumerate(zip(axes.ravel(), panels.items(), strict=False)):
             gap = min(np.diff(curves["test"][0]), default=0.1) if "test" in curves else 0.05
             for name, (gammas, values) in curves.items():

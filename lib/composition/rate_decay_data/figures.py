@@ -38,7 +38,8 @@ def shares_grid(
                 _stripes(ax, rows.index(row), columns.index(column), sorted(runs), palette.FILL[name])
             _boundary(ax, [[(leans or {}).get((row, column)) for column in columns] for row in rows])
             ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(-0.5, len(rows) - 0.5), xlabel=xlabel)
-            ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
+            names = [f"{c:g}" for c in columns]
+            ax.set_xticks(range(len(columns)), names, rotation=30 if max(map(len, names)) > 4 else 0)
             ax.set_yticks(range(len(rows)), [f"{r:g}" for r in rows])
             ax.set_title(palette.LABEL[name], fontsize=8.5)
             style.bare(ax)

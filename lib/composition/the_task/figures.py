@@ -98,7 +98,7 @@ def data_examples(task: Task, seed: int) -> Figure:
             (0.0, "key", palette.KEY),
             (1.9, "first anchor", palette.FIRST_ANCHOR),
             (4.7, "second anchor", palette.SECOND_ANCHOR),
-            (7.7, "noise", palette.NOISE),
+            (8.5, "noise", palette.NOISE),
         ):
             _box(left, x - 0.2, 0, "", colour, 0.4, 0.4)
             left.text(x + 0.15, 0, text, va="center", fontsize=8.5)
