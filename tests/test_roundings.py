@@ -11,6 +11,7 @@ import pytest
 from tiny import SpecFactory, make_result
 
 from lib.book.registry import experiment
+from lib.composition import variations
 from lib.core.read.claim import Measured
 from lib.core.read.roundings import Arms, Comparison, arms, parts
 from lib.core.read.statistics import sign_flips
@@ -57,7 +58,11 @@ def test_only_what_the_last_bit_does_too_passes() -> None:
     assert "shifted: p" not in judged(apart)[1]
 
 
-RUNS = {"icl-roundings": lambda profile: gpt_specs(profile)[GPT], "bias-roundings": rounded_specs}
+RUNS = {
+    "icl-roundings": lambda profile: gpt_specs(profile)[GPT],
+    "bias-roundings": rounded_specs,
+    "composition-gpt2-roundings": variations.rounded_specs,
+}
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -20,7 +20,7 @@ from lib.composition.task import LENGTH, POSITIONS, VOCAB
 from lib.core.model.transformer import ModelSpec, Transformer
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, always, in_one_list
+from lib.core.sweep.experiment import Experiment, always, in_one_list, once_more
 from lib.core.sweep.jobs import records
 
 SMOKE, LAPTOP, PAPER = (GRIDS[profile].train for profile in ("smoke", "laptop", "paper"))
@@ -360,4 +360,37 @@ UNTIL_LEARNED = Experiment(
     in_one_list(until_learned_specs),
     keep_one_head,
 )
-VARIATIONS = (FLIP, SEARCH, SEPARATION, WIDTH, OPTIMIZATION, DECAY, KEYS, FEW, DATA, GPT2, FACTORS_OF_GPT2, UNTIL_LEARNED)
+
+# --- The pre-norm model once more on new seeds, in bfloat16 and in single precision (ours) ---
+
+ROUNDED_NAME = "composition-gpt2-bfloat16"
+ROUNDED_SEEDS = range(16, 32)
+
+
+def rounded_specs(profile: str) -> list[RunSpec]:
+    """The pre-norm model with nothing changed, in bfloat16 where the machine has it. Only the profiles smoke and laptop have
+    it."""
+    specs = {spec.gamma: spec for spec in factor_specs(profile)[NOTHING]}
+    open_to_both = [replace(s, experiment=ROUNDED_NAME, train=replace(s.train, precision="any")) for s in specs.values()]
+    runs = [replace(spec, seed=seed) for spec in open_to_both for seed in ROUNDED_SEEDS]
+    return runs if profile == "laptop" else runs[:1]
+
+
+ROUNDED = Experiment(ROUNDED_NAME, "GPT-2's form with pre-norm, in bfloat16", 1, make_study, rounded_specs)
+AGAIN = once_more("composition-gpt2-roundings", "GPT-2's form with pre-norm, under other roundings", make_study, rounded_specs)
+VARIATIONS = (
+    FLIP,
+    SEARCH,
+    SEPARATION,
+    WIDTH,
+    OPTIMIZATION,
+    DECAY,
+    KEYS,
+    FEW,
+    DATA,
+    GPT2,
+    FACTORS_OF_GPT2,
+    UNTIL_LEARNED,
+    ROUNDED,
+    AGAIN,
+)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
 from lib.composition.gpt2 import metrics
 from lib.composition.phase_diagram.metrics import ends, largest
-from lib.composition.runs import MAPPINGS, REGION, learned_among
+from lib.composition.runs import MAPPINGS, REGION, learned_among, learned_at
 from lib.composition.trends import BY_GAMMA, GOES_WITH, slope
-from lib.composition.variations import FACTORS_GAMMAS, GPT2, HEADS, LONGER, NORM, NOTHING
+from lib.composition.variations import (
+    AGAIN,
+    FACTORS_GAMMAS,
+    GPT2,
+    HEADS,
+    LONGER,
+    NORM,
+    NOTHING,
+    ROUNDED_SEEDS,
+    rounded_specs,
+)
 from lib.core.model.transformer import ModelSpec
+from lib.core.read import roundings
 from lib.core.read.claim import OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, by_exact_test, by_interval, in_settings
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun, load
+from lib.core.sweep.experiment import again
 
 
 def _at(runs: Sequence[StoredRun]) -> Measured:
@@ -87,6 +100,24 @@ def one_head(store: Store, profile: str) -> Measured:
     return _fewer(store, profile, HEADS)
 
 
+def _steps(run: StoredRun) -> float:
+    """The logarithm of the steps until ROUNDED_ROWS of the training rows are right; of the last step where they never are."""
+    return math.log(min(learned_at(run, ROUNDED_ROWS), run.steps))
+
+
+ROUNDED_ROWS = 0.9
+ROUNDED = 0.1
+"""By how much bfloat16 may shift a mean share of answers, or the mean logarithm of the steps."""
+PRECISION = roundings.Question(
+    rounded_specs,
+    lambda profile: again(AGAIN, profile),
+    {
+        "symmetric share": (lambda run: run.metrics["symmetric"], ROUNDED),
+        "inferential share": (lambda run: run.metrics["inferential"], ROUNDED),
+        f"log of the steps to {ROUNDED_ROWS:.0%} of the training rows": (_steps, ROUNDED),
+    },
+)
+
 _SMALL = " and ".join(f"{gamma:g}" for gamma in FACTORS_GAMMAS if gamma > metrics.LARGE)
 CLAIMS = (
     Claim(
@@ -136,5 +167,17 @@ CLAIMS = (
             figure="8.3",
         )
         for key, what, check in (("norm", f"the {NORM}", norm_after), ("heads", HEADS, one_head))
+    ),
+    Claim(
+        "gpt2-roundings",
+        "ours",
+        "chapter 8",
+        "In bfloat16 the pre-norm model answers as in single precision, but for what the last bit changes, too.",
+        "not asked",
+        f"{len(ROUNDED_SEEDS)} new seeds at γ = {', '.join(f'{gamma:g}' for gamma in FACTORS_GAMMAS)}, nothing changed; "
+        + PRECISION.criterion,
+        PRECISION.measure,
+        question="flip",
+        figure="8.1",
     ),
 )
