@@ -126,6 +126,10 @@ def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str)
     assert judged(CLAIMS, claim, planted(**how))["status"] == status
 
 
+N_TURN = 1208
+"""Commands of the test of "turn left"."""
+
+
 def anew(ended: Share, going_on: Share, train: float = 1.0, behind: int | None = None) -> list[Planted]:
     """The new seeds of "turn left": shares of the whole test by either scoring, which differ a little by seed; in the seed
     `behind` the small arm is no better than the large one."""
@@ -134,12 +138,12 @@ def anew(ended: Share, going_on: Share, train: float = 1.0, behind: int | None =
         for spec in specs:
             arm = LARGE if spec.seed == behind else (gamma, decay)
             share = [of((*kind, *arm)) - 0.01 * spec.seed * (gamma == LARGE[0]) for of in (ended, going_on)]
-            kept = {spec.train.steps: {"test right but for the end": torch.full((1, 10), share[1])}}
+            kept = {spec.train.steps: {"test right but for the end": torch.full((1, N_TURN), share[1])}}
             runs.append(planted_run(spec, {"test": share[0], "train": train}, kept=kept, steps=spec.train.steps))
     return runs
 
 
-SMALL_AHEAD, LARGE_AHEAD = of(0.9, 0.6), of(0.6, 0.9)
+SMALL_AHEAD, LARGE_AHEAD = of(0.9, 0.6), of(0.6, 0.902)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +377,9 @@ def test_facts_are_of_both_scorings() -> None:
     shown = {name: fact.text for name, fact in metrics.facts_on_new(runs).items()}
     assert (shown["new-small-low"], shown["new-large-low"]) == ("90%", "55%")  # the large arm loses a point a seed, 3 to 8
     assert (shown["open-small-high"], shown["open-large-high"]) == ("60%", "85%")
-    assert (shown["new-p"], shown["open-p"]) == ("0.016", "1")
+    assert (shown["new-p"], shown["open-p"], shown["rest-ahead"]) == ("0.016", "1", "0 of 18")
+    ahead = metrics.of_new_scan(Shelf(anew(SMALL_AHEAD, SMALL_AHEAD)), "laptop")
+    assert metrics.facts_on_new(ahead)["rest-ahead"].text == "18 of 18"
     panels = metrics.of_scorings(runs)
     assert [panel[name_of(SMALL)][1].shape for panel in panels.values()] == [(3, 6)] * 2
     assert {fact.text for fact in metrics.facts_on_new({}).values()} == {"–"}

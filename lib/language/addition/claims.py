@@ -182,14 +182,14 @@ CLAIMS = asking(
         f"many in at most {RARE:.0%} of all ways to give the errors to the runs",
         misses,
         revised="seen in GPT-2's form, then asked of new seeds of this one",
-        figure="19.5",
+        figure="19.2",
     ),
     Claim(
         "adding-parts",
         "ours",
         "Fig 17a",
-        "A large start adds by a ruler and a dial: without the ruler its errors are whole turns of the dial, without the dial "
-        "they are not.",
+        "A large start needs a ruler and a dial to add: without the ruler its errors are whole turns of the dial, without the "
+        "dial they are not.",
         "not reported",
         f"seeds {', '.join(map(str, DIAL_SEEDS))} of the large arm, single precision, in every run: errors in the square are "
         f"whole turns, coherence at least {TURNS:g}, where what polynomials of degree {parts.DEGREE} hold is cut from the "
@@ -203,7 +203,7 @@ CLAIMS = asking(
         "adding-slow",
         "ours",
         "Fig 17a",
-        "A small start adds by the slow part of its numbers alone, a large one does not.",
+        "A small start has most of the square right by the slow part of its numbers alone, a large one has not.",
         "not reported",
         f"seeds {SLOW_SEEDS[0]} to {SLOW_SEEDS[-1]} of both arms, single precision, numbers with nothing but what polynomials "
         f"of degree {parts.SLOW} hold; given that at least {OFTEN:.0%} of the small starts add: those have at least {SLOWLY:g} "

@@ -329,6 +329,8 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
             anywhere, "{:.2f} to {:.2f}", "how much errors are whole turns of that period, ruler cut, small arm"
         ),
     }
+    whole = span(arms.shares(large))
+    found["new-large-whole"] = Fact(whole, "{:.0%} to {:.0%}", "of the square right, large arm, new seeds, nothing cut")
     slow = {arm: by_slow_part(kept(runs)) for arm, runs in asked_for_slow(groups).items()}
     for name, arm in (("large", LARGE), ("small", SMALL)):
         rests = f"of the square right by the slow part of numbers alone, {arms.name_of(arm)}, the seeds that were judged"
@@ -337,7 +339,10 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
     found["slow-ranks"] = Fact(
         p, "{:.2g}", "more of the square right so from the small start, exact one-sided rank test of runs"
     )
-    found["slow-asked"] = Fact(in_words(len(slow[SMALL])) if len(slow[SMALL]) else None, "{}", "small starts that were judged")
+    judged = len(slow[SMALL])
+    found["slow-asked"] = Fact(in_words(judged) if judged else None, "{}", "small starts that were judged")
+    still = (in_words(int((slow[SMALL] >= WELL).sum())), in_words(judged)) if judged else None
+    found["slow-add"] = Fact(still, "{} of {}", "small starts that were judged and add by the slow part of numbers alone")
     failing = [run for run in large if not adds([run])[0]]
     asked = of_seeds(large, DIAL_SEEDS)
     turns, rests = "{:.2f} to {:.2f}", "how much errors are whole turns of a run's own dial, large arm"

@@ -135,7 +135,7 @@ CLAIMS = asking(
         _ANEW,
         turn_left_anew,
         revised="seen in three seeds, then asked of six others",
-        figure="20.1",
+        figure="20.2",
     ),
     Claim(
         "scan-going-on",
@@ -146,7 +146,7 @@ CLAIMS = asking(
         f"{_ANEW}; the whole test, a right answer may go on",
         turn_left_going_on,
         revised="a few kept answers of three other seeds had it the other way round at two sizes",
-        figure="20.1",
+        figure="20.2",
     ),
     Claim(
         "scan-jump",

@@ -194,10 +194,10 @@ def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, flo
     return {size: arms.lead(runs[(main, size, *SMALL)], runs[(main, size, *LARGE)], name) for size in sizes(runs, main, *SMALL)}
 
 
-def going_on(runs: Sequence[StoredRun]) -> np.ndarray:
+def going_on(runs: Sequence[StoredRun], of: np.ndarray | slice = slice(None)) -> np.ndarray:
     """(R,): the share of the whole test that is right where an answer may go on behind its true one, as the follow-up's script
-    scores it, of runs that have counted so."""
-    return np.array([float(run.snapshots()[run.steps]["test right but for the end"].mean()) for run in runs])
+    scores it, of runs that have counted so; or of the commands `of` (n,) alone."""
+    return np.array([float(run.snapshots()[run.steps]["test right but for the end"].flatten()[of].mean()) for run in runs])
 
 
 def ahead_by_seed(
@@ -431,6 +431,12 @@ def facts_on_new(runs: Runs) -> dict[str, Fact]:
     there = sizes(runs, TURN, *SMALL) if runs else []
     named = {"low": there[0], "middle": there[len(there) // 2], "high": there[-1]} if there else {}
     found = {}
+    leads = np.array([])
+    if runs:
+        asked = ~uncomposed(tested(runs[TURN, there[0], *SMALL][0]))[1]
+        leads = np.concatenate([np.subtract(*(going_on(runs[TURN, n, *a], asked) for a in (SMALL, LARGE))) for n in there])
+    rests = "pairs of seed and size with the small arm ahead on commands that who composes nothing has wrong either way"
+    found["rest-ahead"] = Fact((int((leads > 0).sum()), len(leads)) if runs else None, "{} of {}", rests)
     for scoring, measure, rests in (("new", arms.shares, "as scored here"), ("open", going_on, "an answer may go on")):
         p = max((p for p, *_ in ahead_by_seed(runs, TURN, measure).values()), default=None) if runs else None
         about = f"small arm ahead by seed, {rests}, exact one-sided test of sign flips, the largest p of all sizes"
