@@ -13,7 +13,7 @@ from lib.composition import controls
 from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING
 from lib.composition.flip import CONFIRM
 from lib.composition.phase_diagram.claims import CHAPTER_02, ROUNDED, _paper_size, arms, slower
-from lib.composition.phase_diagram.metrics import agreement, moved_facts
+from lib.composition.phase_diagram.metrics import agreement, rounded, rounded_facts
 from lib.composition.runs import learned_at
 from lib.composition.study import OFFSETS
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
@@ -176,8 +176,15 @@ def test_every_run_with_a_moved_bit_is_told_and_those_where_seeds_disagree_by_th
     told = {"offsets": [70 * (offset == -10) + 130 * (offset == -11) for offset in OFFSETS] + [0]}
     changed = run_of(lost, 0.0, 0.35)
     moved += [dataclasses.replace(changed, metrics=changed.metrics | told), run_of(kept, 0.86, 0.0)]
-    shown = {name: fact.text for name, fact in moved_facts(new, moved).items()}
-    assert [shown[f"moved{name}"] for name in ("", "-kept", "-mixed", "-mixed-kept")] == ["ten", "nine", "two", "one"]
+    short = [s for s in ROUNDING.specs(ONE_GPU) if not s.nudge and s.gamma == 0.95]
+    shorter = [dataclasses.replace(run_of(s, 0.0, 1.0), provenance={"precision": "bfloat16"}) for s in short]
+    other = run_of(next(s for s in ROUNDING.specs(ONE_GPU) if not s.nudge and s.gamma == 1.25), 0.0, 1.0)
+    other = dataclasses.replace(other, provenance={"precision": "float32"})
+    arms = rounded(new, [*moved, *shorter, other])  # the last in single precision, where there is no bfloat16
+    shown = {name: fact.text for name, fact in rounded_facts(arms).items()}
+    assert [shown[f"moved-{gamma}"] for gamma in (55, 95)] == ["eight of eight", "one of two"]
+    assert [shown[f"short-{gamma}"] for gamma in (95, 125)] == ["four of eight", ABSENT]
     assert (shown["moved-lost"], shown["moved-lost-eleven"], shown["moved-stays"]) == ("87% to 35%", "65%", "98% to 86%")
     assert shown["moved-programs"] == "one"
-    assert moved_facts(new, [])["moved-lost"].text == ABSENT
+    assert rounded(new, []) == {}
+    assert rounded_facts({})["moved-lost"].text == ABSENT

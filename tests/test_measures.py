@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, linregress, spearmanr, ttest_1samp, ttest_ind
+from scipy.stats import binomtest, fisher_exact, linregress, spearmanr, ttest_1samp, ttest_ind
 
 from lib.core.read.measures import falls_to
 from lib.core.read.statistics import (
@@ -21,6 +21,7 @@ from lib.core.read.statistics import (
     mean_interval,
     median_interval,
     rank_trend,
+    runs_to_tell,
     share_interval,
     sign_test_by,
     slope,
@@ -157,3 +158,18 @@ def test_a_share_of_nothing_is_no_number() -> None:
 def test_where_a_line_falls_to_a_level_first(values: list[float], where: float | None) -> None:
     found = falls_to(np.arange(len(values)), np.array(values, float), 1)
     assert found == (where if where is None else pytest.approx(where))
+
+
+def test_runs_that_fishers_test_needs() -> None:
+    assert runs_to_tell(0.0, 1.0) == 3  # one of the 20 ways to give three of six runs to a side
+    n, less, more = runs_to_tell(0.25, 0.75), 0.25, 0.75
+
+    def power(n: int) -> float:
+        tells = lambda i, j: fisher_exact([[i, n - i], [j, n - j]], "greater").pvalue <= 0.05
+        chance = lambda k, share: math.comb(n, k) * share**k * (1 - share) ** (n - k)
+        pairs = [(i, j) for i in range(n + 1) for j in range(n + 1) if tells(i, j)]
+        return sum(chance(i, more) * chance(j, less) for i, j in pairs)
+
+    assert power(n) >= 0.8 > power(n - 1)
+    with pytest.raises(ValueError, match="more than 50 runs a side"):
+        runs_to_tell(0.5, 0.6, most=50)

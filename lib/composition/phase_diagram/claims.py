@@ -308,14 +308,10 @@ def arms(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     """
     runs = _whole(controls.ROUNDING, store, profile)
     wanted = [s for s in CONFIRM.specs("laptop") if s.gamma in controls.ROUNDING_GAMMAS]
-    single = load_stored(wanted, store)
-    moved = [run for run in runs if run.spec.nudge]
-    short = [run for run in runs if not run.spec.nudge and run.provenance["precision"] == "bfloat16"]
-    found = {"single precision": single, "last bit moved": moved, "bfloat16": short}
+    found = metrics.rounded(load_stored(wanted, store), runs)
     if {len(group) for group in found.values()} != {len(wanted)}:
         raise LookupError("some runs of the comparison of roundings are not stored, or an arm is of two precisions")
-    order = lambda run: (run.spec.gamma, run.spec.seed)
-    return {name: sorted(group, key=order) for name, group in found.items()}
+    return found
 
 
 def slower(short: Sequence[StoredRun], single: Sequence[StoredRun]) -> tuple[float, float, float]:
@@ -449,14 +445,14 @@ CHAPTER_02 = (
     Claim(
         "early-answer",
         "ours",
-        "Fig 2.3",
+        "Fig 2.4",
         "Which kind a run becomes shows early, by whether it first answers −7 or −10.",
         "not asked",
         f"the same new seeds, γ ≥ {EARLY_FROM:g}, runs that have learned: rank correlation of the early with the final answer "
         f"at least {DECIDES:g}; at most {CROSSING} decided runs end as the other kind",
         _early,
         question="flip",
-        figure="2.3",
+        figure="2.4",
     ),
     Claim(
         "neighbour-steps",
@@ -470,7 +466,7 @@ CHAPTER_02 = (
         revised="asked of full-length runs, most of which had not learned; now, by the same criterion, of the new seeds, of "
         "which those at γ = 1.25 had been looked at",
         question="simple",
-        figure="2.7",
+        figure="2.8",
     ),
     Claim(
         "phase-diagram",
@@ -493,12 +489,12 @@ CHAPTER_02 = (
         revised="twelve claims are its parts; the second cell, the lead by half and the last comparison were added after "
         "seeing results",
         question="flip",
-        figure="2.6",
+        figure="2.7",
     ),
     Claim(
         "rounding",
         "ours",
-        "Fig 2.1",
+        "Fig 2.2",
         "Products in bfloat16 change no more than the last bit of the initial weights does.",
         "not asked",
         f"the new seeds at γ = {_GAMMAS(controls.ROUNDING_GAMMAS)}, once in bfloat16, twice in single precision (the second "
@@ -508,7 +504,7 @@ CHAPTER_02 = (
         f"their 95 % interval; at least {LEAST_ALIKE:.0%} of each arm learn",
         _rounding,
         question="flip",
-        figure="2.1",
+        figure="2.2",
     ),
     Claim(
         "dip",
@@ -525,13 +521,13 @@ CHAPTER_02 = (
     Claim(
         "depth-turn",
         "ours",
-        "Fig 2.6",
+        "Fig 2.7",
         "Three and four layers lean further to the inferential answer than two.",
         "not asked; the paper's diagram has inferential cells at smaller γ the deeper the model",
         f"four new seeds of each depth at γ = {_GAMMAS(controls.DEPTH_GAMMAS)} against all new seeds of two layers, as far as "
         f"they have learned: rank test within each γ of inferential − symmetric share, p at most {LEVEL:g} at either depth",
         _depths,
         question="flip",
-        figure="2.8",
+        figure="2.9",
     ),
 )

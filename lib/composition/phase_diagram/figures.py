@@ -144,7 +144,7 @@ def kinds(
     panels: Mapping[str, Sequence[StoredRun]], edge: float | None = None, steps: int = 100, narrow: bool = False
 ) -> Figure:
     """A square a run, stacked over its γ (rounded to 1 / `steps`) and coloured by its kind; hollow where it has not learned.
-    `edge`: γ between the bands of Figure 2.5; `narrow`: for a phone. panels: {title: runs}, one above the other."""
+    `edge`: γ between the bands of Figure 2.6; `narrow`: for a phone. panels: {title: runs}, one above the other."""
     columns: dict[str, dict[float, list[StoredRun]]] = {title: {} for title in panels}
     for title, runs in panels.items():
         for run in runs:
@@ -170,10 +170,34 @@ def kinds(
             ax.set_title(title, fontsize=9.5)
         axes[0, 0].set_ylabel("runs")
         axes[-1, 0].set_xlabel(GAMMA)
-        names = {"symmetric": palette.LABEL["symmetric"], "inferential": palette.LABEL["inferential"], "neither": "neither"}
-        handles = [Line2D([], [], ls="", marker="s", ms=6.5, color=palette.COLOUR[k], label=v) for k, v in names.items()]
-        hollow = Line2D([], [], ls="", marker="s", ms=6.5, mec=style.DARK, mfc="none", label="has not learned")
-        fig.legend(handles=[*handles, hollow], loc="outside lower center", ncols=1 if narrow else 2)
+        _legend_of_kinds(fig, 1 if narrow else 2)
+    return fig
+
+
+def _legend_of_kinds(fig: Figure, columns: int) -> None:
+    names = {"symmetric": palette.LABEL["symmetric"], "inferential": palette.LABEL["inferential"], "neither": "neither"}
+    handles = [Line2D([], [], ls="", marker="s", ms=6.5, color=palette.COLOUR[k], label=v) for k, v in names.items()]
+    hollow = Line2D([], [], ls="", marker="s", ms=6.5, mec=style.DARK, mfc="none", label="has not learned")
+    fig.legend(handles=[*handles, hollow], loc="outside lower center", ncols=columns)
+
+
+def roundings(arms: Mapping[str, Sequence[StoredRun]]) -> Figure:
+    """The kind of each seed (columns) under other roundings (rows), a panel a γ. arms: {rounding: runs}."""
+    gammas = sorted({run.spec.gamma for runs in arms.values() for run in runs})
+    numbers = sorted({run.spec.seed for runs in arms.values() for run in runs})
+    with style.look():
+        fig, axes = plt.subplots(1, len(gammas), figsize=(style.WIDTH, 2.2), sharey=True, squeeze=False)
+        for ax, gamma in zip(axes[0], gammas, strict=True):
+            for row, runs in enumerate(arms.values()):
+                for run in (run for run in runs if run.spec.gamma == gamma):
+                    colour = palette.COLOUR[exact_kind(run)]
+                    face = colour if learned(run) else "none"
+                    ax.plot(numbers.index(run.spec.seed), row, "s", ms=6.5, mec=colour, mfc=face, mew=1.2)
+            ax.set(xlim=(-0.6, len(numbers) - 0.4), ylim=(len(arms) - 0.5, -0.5), xlabel="seed")
+            ax.set_xticks(range(0, len(numbers), 2), [f"{seed}" for seed in numbers[::2]])
+            ax.set_yticks(range(len(arms)), list(arms))
+            ax.set_title(f"γ = {gamma:g}", fontsize=9.5)
+        _legend_of_kinds(fig, 2)
     return fig
 
 

@@ -16,6 +16,7 @@ from typing import cast
 import numpy as np
 import torch
 
+from lib.composition.controls import ROUNDING_GAMMAS
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
@@ -36,7 +37,17 @@ from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import memoized, seeds
-from lib.core.read.statistics import LEAD, SHARE, Trend, fisher_exact, mean_interval, sign_test_by, slope, spearman
+from lib.core.read.statistics import (
+    LEAD,
+    SHARE,
+    Trend,
+    fisher_exact,
+    mean_interval,
+    runs_to_tell,
+    sign_test_by,
+    slope,
+    spearman,
+)
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun, load, load_stored
 
@@ -283,7 +294,7 @@ QUIET = 2.3e-5
 MAJORITY = 0.5
 """A run is of the kind that more than this share of its answers has, counted exactly (our choice)."""
 BANDS = ((0.0, 0.42), (0.42, 0.52), (0.52, 0.92), (0.92, 2.0))
-"""Ranges of γ in which older runs were counted (Figure 2.5): exploratory, chosen after seeing these runs."""
+"""Ranges of γ in which older runs were counted (Figure 2.6): exploratory, chosen after seeing these runs."""
 EARLY, EARLY_FROM = 0.6, 0.65
 """An early answer is that at the first evaluation with this share of training rows right; asked from this γ on."""
 OTHER_PAIR = -7
@@ -314,7 +325,7 @@ def is_plain(spec: RunSpec) -> bool:
 
 def quiet_runs(store: Store) -> list[StoredRun]:
     """Every stored run like these at a low learning rate with products in bfloat16, from whatever experiment, trials among
-    them: what is pooled in Figure 2.5."""
+    them: what is pooled in Figure 2.6."""
     specs = [spec for e in (PHASE, FLIP, SEARCH, SEPARATION, KEYS) for spec in e.specs("laptop")]
     quiet = [s for s in specs if is_plain(s) and is_quiet(s)]
     return load_stored(list(dict.fromkeys(quiet)), store)
@@ -412,11 +423,11 @@ def facts(
     new: Sequence[StoredRun] = (),
     around: Sequence[StoredRun] = (),
     size: Sequence[StoredRun] = (),
-    moved: Sequence[StoredRun] = (),
+    rounded: Mapping[str, Sequence[StoredRun]] | None = None,
 ) -> dict[str, Fact]:
     """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision at low learning rates and
-    at twice those, the full-length runs; the new seeds, those around γ = .5, those of the paper's size, and those whose weights
-    were moved by their last bit."""
+    at twice those, the full-length runs; the new seeds, those around γ = .5, those of the paper's size, and what `rounded`
+    found."""
     bands = counts_by_band(quiet)
     below, above, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[0]]
     half = Counter(exact_kind(r) for r in learned_among(quiet) if r.spec.gamma == PAPER_PAIR[0])
@@ -493,7 +504,7 @@ def facts(
         rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
         found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
     found["squares-gpu"] = on_gpu([*new, *around, *size])
-    return found | new_facts(new) | around_facts(new, around) | size_facts(size) | moved_facts(new, moved)
+    return found | new_facts(new) | around_facts(new, around) | size_facts(size) | rounded_facts(rounded or {})
 
 
 MIDDLE_GAMMAS = (0.75, 0.95)
@@ -600,39 +611,65 @@ def around_facts(new: Sequence[StoredRun], around: Sequence[StoredRun]) -> dict[
     }
 
 
-def moved_facts(new: Sequence[StoredRun], moved: Sequence[StoredRun]) -> dict[str, Fact]:
-    """Of all stored runs of the new seeds from weights moved by their last bit: which keep the kind of the run that was not
-    moved, and how those do at γ at which seeds are of several kinds."""
-    at = {(run.spec.gamma, run.spec.seed): run for run in new}
-    twins = [(run, at[place]) for run in moved if (place := (run.spec.gamma, run.spec.seed)) in at]
-    kinds = {gamma: {exact_kind(run) for run in new if run.spec.gamma == gamma} for gamma in {r.spec.gamma for r in new}}
-    mixed = [(run, twin) for run, twin in twins if len(kinds[run.spec.gamma]) > 1]
-    same = lambda pairs, wanted=True: [pair for pair in pairs if (exact_kind(pair[0]) == exact_kind(pair[1])) == wanted]
-    stay, lost = same(mixed), same(mixed, False)
-    programs = [[run.provenance.get("program") for run in pair] for pair in lost]
-    where = lambda pairs: f"{of_new_seeds([twin for _, twin in pairs])}, weights moved by their last bit"
-    change = lambda pairs, kind: tuple(run.metrics[kind] for run in pairs[0][::-1]) if pairs else None
-    rests = "before and after"
-    return {
-        "moved": Fact(in_words(len(twins)), "{}", f"runs, {where(twins)}"),
-        "moved-kept": Fact(in_words(len(same(twins))), "{}", f"of the kind of the run that was not moved, {where(twins)}"),
-        "moved-mixed": Fact(in_words(len(mixed)), "{}", f"of these, where seeds are of several kinds, {where(mixed)}"),
-        "moved-mixed-kept": Fact(in_words(len(stay)), "{}", f"of the same kind, {where(mixed)}"),
-        "moved-lost": Fact(
-            change(lost, "inferential"), "{:.0%} to {:.0%}", f"share of key − 10, {rests}, of the other, {where(lost)}"
-        ),
-        "moved-lost-eleven": Fact(
-            share_of(lost[0][0], [INFERENTIAL_OFFSET - 1]) if lost and has_counts(lost[0][0]) else None,
-            "{:.0%}",
-            f"its share of key − 11 after, {where(lost)}",
-        ),
-        "moved-programs": Fact(
-            in_words(sum(one != other for one, other in programs)), "{}", "of those that lose their kind: by another program"
-        ),
-        "moved-stays": Fact(
-            change(stay, "symmetric"), "{:.0%} to {:.0%}", f"share of key − 6, {rests}, of the one that keeps its kind"
-        ),
+SINGLE, MOVED, SHORT = "single precision", "last bit moved", "bfloat16"
+
+
+def rounded(new: Sequence[StoredRun], again: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+    """The new seeds at ROUNDING_GAMMAS, and what is stored of the same in single precision from weights moved by their last bit
+    and in bfloat16, by γ and seed; nothing where they were not trained again."""
+    found = {
+        SINGLE: [run for run in new if run.spec.gamma in ROUNDING_GAMMAS],
+        MOVED: [run for run in again if run.spec.nudge],
+        SHORT: [run for run in again if not run.spec.nudge and run.provenance["precision"] == "bfloat16"],
     }
+    return {arm: sorted(runs, key=_place) for arm, runs in found.items()} if again else {}
+
+
+def _place(run: StoredRun) -> tuple[float, int]:
+    return run.spec.gamma, run.spec.seed
+
+
+def twins(arm: Sequence[StoredRun], others: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun]]:
+    """The runs of an arm, each beside the run of its γ and seed among others."""
+    at = {_place(run): run for run in others}
+    return [(run, at[_place(run)]) for run in arm if _place(run) in at]
+
+
+def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """How many runs keep the kind of their seed in single precision, by what was changed and by γ; and how the one fares that
+    loses it by its last bit, and the one that keeps it where seeds are of several kinds."""
+    single = arms.get(SINGLE, ())
+    same = lambda pairs: [pair for pair in pairs if exact_kind(pair[0]) == exact_kind(pair[1])]
+    found = {}
+    low, middle, high = ROUNDING_GAMMAS
+    for name, arm, gammas in (("moved", MOVED, (low, middle)), ("short", SHORT, (middle, high))):  # as far as any is stored
+        for gamma in gammas:
+            pairs = twins([run for run in arms.get(arm, ()) if run.spec.gamma == gamma], single)
+            kept = (in_words(len(same(pairs))), in_words(len(pairs))) if pairs else None
+            rests = f"stored runs of the kind of their seed in single precision, {arm}, γ = {gamma:g}"
+            found[f"{name}-{100 * gamma:.0f}"] = Fact(kept, "{} of {}", rests)
+    last = [run for run in arms.get(SHORT, ()) if run.spec.gamma == high]
+    for kind in MAPPINGS:
+        count = sum(exact_kind(run) == kind for run in last)
+        found[f"short-{kind}-125"] = Fact(in_words(count) if last else None, "{}", f"{kind}, bfloat16, γ = {high:g}")
+    kinds = {gamma: {exact_kind(run) for run in single if run.spec.gamma == gamma} for gamma in ROUNDING_GAMMAS}
+    mixed = [pair for pair in twins(arms.get(MOVED, ()), single) if len(kinds[pair[0].spec.gamma]) > 1]
+    stay, lost = same(mixed), [pair for pair in mixed if pair not in same(mixed)]
+    where = "weights moved by their last bit, γ with several kinds, the first that"
+    change = lambda pairs, kind: tuple(run.metrics[kind] for run in pairs[0][::-1]) if pairs else None
+    eleven = share_of(lost[0][0], [INFERENTIAL_OFFSET - 1]) if lost and has_counts(lost[0][0]) else None
+    programs = [pair for pair in lost if len({run.provenance.get("program") for run in pair}) > 1]
+    return found | {
+        "moved-lost": Fact(change(lost, "inferential"), "{:.0%} to {:.0%}", f"share of key − 10, {where} loses its kind"),
+        "moved-lost-eleven": Fact(eleven, "{:.0%}", "its share of key − 11 after"),
+        "moved-programs": Fact(in_words(len(programs)), "{}", "of those that lose their kind: by another program"),
+        "moved-stays": Fact(change(stay, "symmetric"), "{:.0%} to {:.0%}", f"share of key − 6, {where} keeps its kind"),
+        "tell-quarters": Fact(runs_to_tell(0.25, 0.75), "{}", f"{_TO_TELL}, shares of 1/4 and 3/4"),
+        "tell-fifths": Fact(runs_to_tell(0.4, 0.6), "{}", f"{_TO_TELL}, shares of 2/5 and 3/5"),
+    }
+
+
+_TO_TELL = "runs a side that Fisher's one-sided test needs, p at most .05 in 80 % of all cases"
 
 
 def on_gpu(runs: Sequence[StoredRun]) -> Fact:

@@ -181,6 +181,20 @@ def fisher_exact(table: Sequence[Sequence[int]], alternative: str = "two-sided")
     return float(result.pvalue)
 
 
+def runs_to_tell(less: float, more: float, level: float = 0.05, power: float = 0.8, most: int = 500) -> int:
+    """How many runs a side Fisher's one-sided exact test needs to part shares `less` and `more` at `level`, with probability
+    `power`. Raises ValueError where `most` are too few."""
+    from scipy import stats  # as in _ranks
+
+    for n in range(1, most + 1):
+        k = np.arange(n + 1)  # of n runs, on either side; p[i, j]: of i on the one and j on the other
+        p = stats.hypergeom.sf(k[:, None] - 1, 2 * n, k[:, None] + k, n)
+        chance = stats.binom.pmf(k, n, more)[:, None] * stats.binom.pmf(k, n, less)
+        if chance[p <= level * (1 + 1e-9)].sum() >= power:
+            return n
+    raise ValueError(f"more than {most} runs a side are needed to part {less:g} and {more:g}.")
+
+
 def sign_test(more: int, fewer: int) -> float:
     """How often chance would have at least so many of these go up, each as likely as down; one-sided. 1 where there is none."""
     from scipy import stats  # as in _ranks
