@@ -20,7 +20,7 @@ from lib.composition import controls, diagram
 from lib.composition.diagram import GAMMAS, HEADLINE, PHASE, gain, gamma_of_gain
 from lib.composition.flip import CONFIRM, CONFIRM_FIRST, RANGE, confirmed_runs, obtain_confirmed
 from lib.composition.phase_diagram import claims, metrics
-from lib.composition.runs import clearest, learned, learned_at, offsets_by_key
+from lib.composition.runs import clearest, exact_kind, learned, learned_at, offsets_by_key
 from lib.composition.study import OFFSETS
 from lib.composition.variations import FLIP
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL, Measured
@@ -67,7 +67,7 @@ def test_shares_are_of_all_answers() -> None:
 )
 def test_kinds_by_the_nearer_and_by_the_exact_answer(offsets: dict[int, int], nearer: str, exact: str) -> None:
     assert metrics.kind(counted(offsets)) == nearer
-    assert metrics.exact_kind(counted(offsets)) == exact
+    assert exact_kind(counted(offsets)) == exact
 
 
 def test_keys_from_30_on_are_counted_apart() -> None:

@@ -24,13 +24,14 @@ from lib.composition.rate_decay_data import claims as rate_decay_claims
 from lib.composition.runs import MAPPINGS
 from lib.composition.study import OFFSETS, make_study
 from lib.composition.trajectories import PLAYED
-from lib.composition.variations import FACTORS, FEW, GPT2, KEYS, NORM, factor_specs, until_learned_specs
+from lib.composition.variations import FACTORS, FEW, GPT2, KEYS, NORM, factor_specs, rounded_specs, until_learned_specs
 from lib.composition.width import claims as width_claims
 from lib.composition.width import metrics as width_metrics
 from lib.composition.width.metrics import VARIABLES
 from lib.core.model.transformer import from_weights
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.read.fact import ABSENT
+from lib.core.read.roundings import Arms
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import Store, StoredRun
 
@@ -772,6 +773,34 @@ def test_the_facts_on_factors_tell_what_more_training_and_seeds_may_change() -> 
     assert shown["p-nothing-seeds"].text == "0.06"  # four of four seeds: 1 / 16
     assert [shown[f"unchanged-{at}"].text for at in ("large", "middle", "last")] == ["0%", "100%", "100%"]
     assert [shown[f"unchanged-{at}-runs"].text for at in ("large", "last")] == ["none of four", "four of four"]
+
+
+def test_more_seeds_are_counted_by_gamma_and_by_rounding() -> None:
+    """Two of sixteen memorize at the large start and the others mix two answers; at .9 ten compose. Moving a bit turns two."""
+    mixed = [80 * (offset in (-6, -16)) for offset in OFFSETS]
+
+    def answered(spec: RunSpec, turned: bool = False) -> StoredRun:
+        if spec.gamma == 0.3:
+            run = make_run(symmetric=1.0) if spec.seed < 18 else make_run(symmetric=0.5, offsets=[*mixed, 0])
+        else:
+            run = make_run(inferential=float((spec.gamma == 0.7 or spec.seed < 26) and not turned))
+        return replace(run, spec=spec)
+
+    specs = rounded_specs("laptop")
+    by_bit, by_half = (lambda spec, n=n: spec.gamma == 0.7 and spec.seed < 16 + n for n in (2, 7))
+    arms = Arms(*([answered(s, of(s)) for s in specs] for of in (by_half, lambda spec: False, by_bit)))
+    shown = {name: fact.text for name, fact in gpt2_numbers.gate_facts(arms).items()}
+    assert [shown[f"gate-{at}"] for at in ("large", "middle", "last")] == ["none of 16", "16 of 16", "ten of 16"]
+    assert (shown["gate-symmetric"], shown["gate-six"], shown["gate-sixteen"]) == ("two", "50%", "50%")
+    assert (shown["gate-bit"], shown["gate-short"]) == ("46 of 48", "41 of 48")
+    assert shown["gate-near"] == f"{2 / 48:.3f}"
+    assert shown["gate-far"] == f"{(7 + 5) / 2 / 48:.3f}"  # two of the seven are turned by the bit as well
+    assert shown["gate-shift"].startswith(f"−{6 / 48:.3f}")
+    assert {fact.text for fact in gpt2_numbers.gate_facts(None).values()} == {ABSENT}
+    small = [run for run in arms.single if run.spec.gamma > 0.3]
+    fresh = {name: fact.text for name, fact in gpt2_numbers.fresh_facts(arms.single, small).items()}
+    assert (fresh["fresh-small"], fresh["fresh-last"], fresh["fresh-seeds"]) == ("52 of 64", "20 of 32", "16")
+    assert (fresh["fresh-large"], fresh["fresh-symmetric"]) == ("none", "two")
 
 
 def test_twins_have_one_setting_and_seed_and_two_programs(monkeypatch: pytest.MonkeyPatch) -> None:

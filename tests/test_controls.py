@@ -12,8 +12,8 @@ from planted import Shelf, planted_run
 from lib.composition import controls
 from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING
 from lib.composition.flip import CONFIRM
-from lib.composition.phase_diagram.claims import CHAPTER_02, ROUNDED, _paper_size, arms, slower
-from lib.composition.phase_diagram.metrics import agreement, rounded, rounded_facts
+from lib.composition.phase_diagram.claims import CHAPTER_02, MOST_ROWS, _paper_size, arms, slower
+from lib.composition.phase_diagram.metrics import of_one_kind, rounded, rounded_facts
 from lib.composition.runs import learned_at
 from lib.composition.study import OFFSETS
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
@@ -155,10 +155,10 @@ def test_times_are_those_to_nine_tenths_of_the_rows() -> None:
     spec = CONFIRM.specs("laptop")[0]
     one, twice = run_of(spec, 1.0, 0.0, 1000), run_of(spec, 0.0, 1.0, 2000)
     never = dataclasses.replace(one, history={"step": [500], "train": [0.5]})
-    assert [learned_at(run, ROUNDED) for run in (one, twice, never)] == [1000.0, 2000.0, float("inf")]
+    assert [learned_at(run, MOST_ROWS) for run in (one, twice, never)] == [1000.0, 2000.0, float("inf")]
     assert slower([twice], [one, one]) == pytest.approx((2.0, 2.0, 2.0))
     assert slower([never], [one, one])[0] == pytest.approx(2.0)  # counts with its last step
-    assert agreement([one, one], [one, twice]) == 1
+    assert len(of_one_kind([(one, one), (one, twice)])) == 1
 
 
 def test_too_few_that_learn_tell_nothing() -> None:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from lib.book.timings import load
 from lib.composition import controls
 from lib.composition.flip import CONFIRM
+from lib.composition.gpt2 import claims as gpt2
 from lib.composition.task import LENGTH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, span
@@ -76,6 +77,7 @@ Compared = dict[str, tuple[Comparison, float]]
 COMPARED = {
     "Chapter 9": (("memory", "held"), bias.PRECISION),
     "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
+    "Pre-norm of chapter 8": (("symmetric", "inferential", "steps"), gpt2.PRECISION),
 }
 """{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""
 

@@ -10,10 +10,10 @@ from lib.book import bridge
 from lib.composition import controls
 from lib.composition.exploration import SETS
 from lib.composition.flip import confirmed_runs
-from lib.composition.gpt2.metrics import factor_runs, unchanged_facts, until_facts, until_learned
+from lib.composition.gpt2.metrics import factor_runs, fresh_facts, gate, until_facts, until_learned
 from lib.composition.phase_diagram import metrics
-from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, exact_kind, share_of
-from lib.composition.runs import MAPPINGS, learned
+from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, share_of
+from lib.composition.runs import MAPPINGS, exact_kind, learned
 from lib.composition.task import ANCHORS, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRIC_OFFSET, taught
 from lib.composition.the_task.figures import signed
 from lib.composition.trajectories import KEY, PLAYED
@@ -134,11 +134,12 @@ def facts(
         f"size-{name}"
         for name in ("large", "large-share", "seeds", "middle", "middle-share", "small", "small-runs", "small-shares")
     ]
-    unchanged = unchanged_facts(factor_runs(store, PROFILE)[NOTHING])
     shown = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
-    shown |= {f"unchanged-{name}": unchanged[f"unchanged-{name}"] for name in ("large", "middle", "last")}
-    until = until_facts(until_learned(store, PROFILE))
-    shown |= {f"until-{name}": until[f"until-{name}"] for name in ("nothing", "norm", "heads")}
+    longer, more = until_learned(store, PROFILE), gate(store, PROFILE)
+    until = until_facts(longer)
+    shown |= {f"until-{name}": until[f"until-{name}"] for name in ("norm", "heads")}
+    fresh = fresh_facts(factor_runs(store, PROFILE)[NOTHING], longer[NOTHING], more.single if more else [])
+    shown |= {f"fresh-{name}": fresh[f"fresh-{name}"] for name in ("seeds", "large", "symmetric", "middle", "last")}
     return shown | {
         "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),
         "pre-inferential": Fact(ends.mean["inferential"]["inferential"], "{:.0%}", f"{at['inferential']}, key − 10"),

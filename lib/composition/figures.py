@@ -1,17 +1,19 @@
-"""A figure that several chapters draw: shares against γ."""
+"""Figures that several chapters draw: shares against γ, and runs by the kind of their answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lib.composition import palette
-from lib.composition.runs import SHADOW
+from lib.composition.runs import SHADOW, exact_kind, learned
 from lib.core.read import style
+from lib.core.record.store import StoredRun
 
 
 def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]) -> Figure:
@@ -58,4 +60,41 @@ def gamma_curves(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]
         fig.legend(
             [*handles, hollow], [*labels, "seen pairs not learned"], loc="outside lower center", ncols=4, columnspacing=1.2
         )
+    return fig
+
+
+# --- By kind ---
+
+
+def square(ax: Axes, x: float, y: float, run: StoredRun, size: float = 6.5) -> None:
+    """A run in the colour of its kind, hollow where it has not learned. size: in points."""
+    colour = palette.COLOUR[exact_kind(run)]
+    face = colour if learned(run) else "none"
+    ax.plot(x, y, "s", ms=size, mec=colour, mfc=face, mew=0.8 if size < 5 else 1.2)
+
+
+def legend_of_kinds(fig: Figure, columns: int) -> None:
+    names = {"symmetric": palette.LABEL["symmetric"], "inferential": palette.LABEL["inferential"], "neither": "neither"}
+    handles = [Line2D([], [], ls="", marker="s", ms=6.5, color=palette.COLOUR[k], label=v) for k, v in names.items()]
+    hollow = Line2D([], [], ls="", marker="s", ms=6.5, mec=style.DARK, mfc="none", label="has not learned")
+    fig.legend(handles=[*handles, hollow], loc="outside lower center", ncols=columns)
+
+
+def roundings(arms: Mapping[str, Sequence[StoredRun]]) -> Figure:
+    """The kind of each seed (columns) under other roundings (rows), a panel a γ. arms: {rounding: runs}."""
+    gammas = sorted({run.spec.gamma for runs in arms.values() for run in runs})
+    numbers = sorted({run.spec.seed for runs in arms.values() for run in runs})
+    step = 2 if len(numbers) <= 8 else 4
+    size = 6.5 if len(numbers) <= 8 else 4.0
+    with style.look():
+        fig, axes = plt.subplots(1, len(gammas), figsize=(style.WIDTH, 2.2), sharey=True, squeeze=False)
+        for ax, gamma in zip(axes[0], gammas, strict=True):
+            for row, runs in enumerate(arms.values()):
+                for run in (run for run in runs if run.spec.gamma == gamma):
+                    square(ax, numbers.index(run.spec.seed), row, run, size)
+            ax.set(xlim=(-0.6, len(numbers) - 0.4), ylim=(len(arms) - 0.5, -0.5), xlabel="seed")
+            ax.set_xticks(range(0, len(numbers), step), [f"{seed}" for seed in numbers[::step]])
+            ax.set_yticks(range(len(arms)), list(arms))
+            ax.set_title(f"γ = {gamma:g}", fontsize=9.5)
+        legend_of_kinds(fig, 2)
     return fig

@@ -21,6 +21,13 @@ LEARNED = 0.99
 """Share of training rows from which on a run has learned what it was taught (our choice)."""
 FITTED = 0.99
 """Test accuracy on seen pairs from which a run counts as having learned the table (our choice)."""
+MAJORITY = 0.5
+"""A run is of the kind that more than this share of its answers has, counted exactly (our choice)."""
+
+
+def exact_kind(run: StoredRun) -> str:
+    """The mapping that more than half of the answers have exactly, or "neither"."""
+    return next((m for m in MAPPINGS if run.metrics[m] > MAJORITY), "neither")
 
 
 def learned(run: StoredRun) -> bool:
@@ -45,6 +52,11 @@ def learned_at(run: StoredRun, share: float = LEARNED) -> float:
     """
     step = first_step(run, "train" if "train" in run.history else "test", share)
     return math.inf if step is None else float(step)
+
+
+def log_steps(run: StoredRun, share: float) -> float:
+    """The logarithm of the steps until this share of the training rows is right; of the last step where it never is."""
+    return math.log(min(learned_at(run, share), run.steps))
 
 
 def clearest(runs: Sequence[StoredRun], mapping: str) -> StoredRun:

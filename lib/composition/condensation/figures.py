@@ -18,8 +18,8 @@ from matplotlib.ticker import MaxNLocator
 from lib.composition import palette
 from lib.composition.condensation.metrics import condensation, greedy_groups, measures_of
 from lib.composition.information_flow.metrics import columns, composing
-from lib.composition.phase_diagram.metrics import exact_kind, share_of, step_shares
-from lib.composition.runs import MAPPINGS
+from lib.composition.phase_diagram.metrics import share_of, step_shares
+from lib.composition.runs import MAPPINGS, exact_kind
 from lib.composition.spectra import N_EIGENVALUES
 from lib.composition.task import FIRST_KEY, INFERENTIAL_OFFSET, LAST_KEY
 from lib.core.read import style

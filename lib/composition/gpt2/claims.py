@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from lib.composition.gpt2 import metrics
 from lib.composition.phase_diagram.metrics import ends, largest
-from lib.composition.runs import MAPPINGS, REGION, learned_among, learned_at
+from lib.composition.runs import MAPPINGS, REGION, learned_among, log_steps
 from lib.composition.trends import BY_GAMMA, GOES_WITH, slope
 from lib.composition.variations import (
     AGAIN,
@@ -100,21 +100,16 @@ def one_head(store: Store, profile: str) -> Measured:
     return _fewer(store, profile, HEADS)
 
 
-def _steps(run: StoredRun) -> float:
-    """The logarithm of the steps until ROUNDED_ROWS of the training rows are right; of the last step where they never are."""
-    return math.log(min(learned_at(run, ROUNDED_ROWS), run.steps))
-
-
-ROUNDED_ROWS = 0.9
-ROUNDED = 0.1
-"""By how much bfloat16 may shift a mean share of answers, or the mean logarithm of the steps."""
+MOST_ROWS, MOST_SHIFT = 0.9, 0.1
+"""Share of training rows whose step is compared; by how much bfloat16 may shift a mean share of answers, or the mean
+logarithm of these steps."""
 PRECISION = roundings.Question(
     rounded_specs,
     lambda profile: again(AGAIN, profile),
     {
-        "symmetric share": (lambda run: run.metrics["symmetric"], ROUNDED),
-        "inferential share": (lambda run: run.metrics["inferential"], ROUNDED),
-        f"log of the steps to {ROUNDED_ROWS:.0%} of the training rows": (_steps, ROUNDED),
+        "symmetric share": (lambda run: run.metrics["symmetric"], MOST_SHIFT),
+        "inferential share": (lambda run: run.metrics["inferential"], MOST_SHIFT),
+        f"log of the steps to {MOST_ROWS:.0%} of the training rows": (partial(log_steps, share=MOST_ROWS), MOST_SHIFT),
     },
 )
 
@@ -178,6 +173,6 @@ CLAIMS = (
         + PRECISION.criterion,
         PRECISION.measure,
         question="flip",
-        figure="8.1",
+        figure="8.4",
     ),
 )

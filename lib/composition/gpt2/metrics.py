@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from lib.composition.diagram import WIDTH, gain, gamma_of_gain
-from lib.composition.phase_diagram.metrics import composes, ends, exact_kind
-from lib.composition.runs import MAPPINGS, learned, learned_among
+from lib.composition.phase_diagram.metrics import composes, ends, has_counts, of_one_kind, paired, share_of
+from lib.composition.runs import MAPPINGS, exact_kind, learned, learned_among
 from lib.composition.study import make_study
-from lib.composition.task import INFERENTIAL_OFFSET, N_PLACES, SYMMETRIC_OFFSET
+from lib.composition.task import INFERENTIAL_OFFSET, N_PLACES, SYMMETRIC_OFFSET, taught
 from lib.composition.trajectories import PLAYED
 from lib.composition.trends import BY_GAMMA, slope
-from lib.composition.variations import HEADS, NORM, NOTHING, factor_specs, until_learned_specs
+from lib.composition.variations import (
+    AGAIN,
+    FACTORS_GAMMAS,
+    HEADS,
+    NORM,
+    NOTHING,
+    factor_specs,
+    rounded_specs,
+    until_learned_specs,
+)
 from lib.core.model.transformer import from_weights
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import seeds
+from lib.core.read.roundings import Arms, arms
 from lib.core.read.statistics import RARE, Comparison, compare, flips_either_way, sign_test, sign_test_by
 from lib.core.record.store import Store, StoredRun, load, load_stored
+from lib.core.sweep.experiment import again
 
 LARGE = 0.3
 """The γ of the large start, against which the smaller ones are held."""
@@ -112,9 +124,10 @@ def facts(
     found: Mapping[str, Sequence[StoredRun]],
     twins: Sequence[tuple[StoredRun, StoredRun]] = (),
     until: Mapping[str, Sequence[StoredRun]] | None = None,
+    rounded: Arms | None = None,
 ) -> dict[str, Fact]:
-    """What the text of chapter 8 says of the runs of either norm, of those with one factor changed, of `played_twins`, and of
-    small starts trained until they have learned."""
+    """What the text of chapter 8 says of the runs of either norm, of those with one factor changed, of `played_twins`, of
+    small starts trained until they have learned, and of `gate`."""
     facts: dict[str, Fact] = {}
     for title, runs in by_norm.items():
         best = ends(runs)
@@ -134,11 +147,14 @@ def facts(
         )
     changed = {name: runs for name, runs in found.items() if runs}
     facts |= _facts_on_twins(twins)
+    fresh = fresh_facts(changed.get(NOTHING, []), (until or {}).get(NOTHING, []), rounded.single if rounded else [])
     return (
         facts
         | (_facts_on_parts(changed) | _facts_on_heads(changed) | _facts_on_norm(changed) if changed else {})
         | unchanged_facts(changed.get(NOTHING, []))
         | until_facts(until or {})
+        | gate_facts(rounded)
+        | {"fresh-small": fresh["fresh-small"]}
     )
 
 
@@ -236,6 +252,57 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         rests = f"one-sided sign test over seeds, changed: {NOTHING}; the least p that so many seeds allow is {least:.2g}"
         facts["p-nothing-seeds"] = Fact(by_seed(found[NOTHING]), "{:.2f}", rests)
     return facts
+
+
+def gate(store: Store, profile: str) -> Arms | None:
+    """The pre-norm model on sixteen more seeds, under three roundings; None where they are not all stored."""
+    with suppress(LookupError):
+        return arms(rounded_specs(profile), again(AGAIN, profile), store)
+    return None
+
+
+def gate_facts(found: Arms | None) -> dict[str, Fact]:
+    """What these runs answer in single precision, and how many keep their kind under other roundings, how far off."""
+    single = found.single if found else []
+    rests = f"pre-norm, nothing changed, {len(single)} runs of more new seeds in single precision"
+    kept = lambda runs: (len(of_one_kind(paired(runs, single))), len(runs)) if found else None
+    there = [run for run in single if run.spec.gamma == LARGE]
+    facts = {
+        "gate-seeds": Fact(in_words(seeds(single)) if single else None, "{}", f"seeds, {rests}"),
+        "gate-bit": Fact(found and kept(found.moved), "{} of {}", f"of one kind when the last bit is moved, {rests}"),
+        "gate-short": Fact(found and kept(found.short), "{} of {}", f"of one kind in bfloat16, {rests}"),
+    }
+    for key, gamma in zip(("large", "middle", "last"), FACTORS_GAMMAS, strict=True):
+        here = [run for run in single if run.spec.gamma == gamma]
+        facts[f"gate-{key}"] = Fact(_in_words(here) if here else None, "{} of {}", f"inferential, γ = {gamma:g}, {rests}")
+    count = sum(exact_kind(run) == MAPPINGS[0] for run in there)
+    facts["gate-symmetric"] = Fact(in_words(count) if there else None, "{}", f"symmetric, γ = {LARGE:g}, {rests}")
+    for name, offset in (("six", SYMMETRIC_OFFSET), ("sixteen", taught((4, 4)))):
+        share = mean(share_of(run, [offset]) for run in there if has_counts(run))
+        facts[f"gate-{name}"] = Fact(share, "{:.0%}", f"mean share of key − {-offset}, γ = {LARGE:g}, {rests}")
+    by = found.compare(lambda run: run.metrics["inferential"]) if found else None
+    about = "inferential share, mean over runs"
+    return facts | {
+        "gate-far": Fact(by and float(by.far.mean()), "{:.3f}", f"distance of bfloat16 from single precision, {about}"),
+        "gate-near": Fact(by and float(by.null.mean()), "{:.3f}", f"distance by the last bit, {about}"),
+        "gate-shift": Fact(by and by.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", f"bfloat16 less single precision, {about}"),
+    }
+
+
+def fresh_facts(*groups: Sequence[StoredRun]) -> dict[str, Fact]:
+    """Of all new seeds in single precision with nothing changed, pre-norm: who memorizes at LARGE, who composes where."""
+    runs = [run for group in groups for run in group]
+    large, less = [run for run in runs if run.spec.gamma == LARGE], small(runs)
+    rests = "pre-norm, nothing changed, all new seeds in single precision"
+    found = {"fresh-small": Fact(composing(less) if less else None, "{} of {}", f"inferential at γ > {LARGE:g}, {rests}")}
+    count = sum(exact_kind(run) == MAPPINGS[0] for run in large)
+    found["fresh-seeds"] = Fact(len(large) or None, "{}", f"seeds at γ = {LARGE:g}, {rests}")
+    found["fresh-large"] = Fact(_in_words(large)[0] if large else None, "{}", f"inferential at γ = {LARGE:g}, {rests}")
+    found["fresh-symmetric"] = Fact(in_words(count) if large else None, "{}", f"symmetric at γ = {LARGE:g}, {rests}")
+    for key, gamma in zip(("middle", "last"), FACTORS_GAMMAS[1:], strict=True):
+        here = [run for run in less if run.spec.gamma == gamma]
+        found[f"fresh-{key}"] = Fact(composing(here) if here else None, "{} of {}", f"inferential at γ = {gamma:g}, {rests}")
+    return found
 
 
 def unchanged_facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:

@@ -13,9 +13,8 @@ import numpy as np
 from lib.composition.flip import HYBRID_GAMMA, HYBRIDS, kept_runs, later_runs
 from lib.composition.information_flow import metrics
 from lib.composition.information_flow.metrics import EFFECT, GROUPS, ROUTES, Step
-from lib.composition.phase_diagram.metrics import exact_kind
 from lib.composition.phases import material, phases
-from lib.composition.runs import MAPPINGS
+from lib.composition.runs import MAPPINGS, exact_kind
 from lib.core.read.claim import Claim, Measured, Part, by_exact_test, by_interval, missed
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, SHARE, Comparison, difference_interval, mean_interval, share_interval

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from lib.composition.flip import CONFIRM_FIRST, by_turn, groups_of, of_new_seeds
-from lib.composition.phase_diagram.metrics import MISTAKEN, WITHIN_ONE, composes, exact_kind, has_counts, share_of
-from lib.composition.runs import learned, model_of
+from lib.composition.phase_diagram.metrics import MISTAKEN, WITHIN_ONE, composes, has_counts, share_of
+from lib.composition.runs import exact_kind, learned, model_of
 from lib.composition.task import FIRST_KEY, HELD_OUT, INFERENTIAL_OFFSET, LAST_KEY, LENGTH, PAIRS, Batch, Task
 from lib.core.model.transformer import ActivationCache, Intervention, Transformer
 from lib.core.read.disk_cache import disk_cached

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,18 @@ from lib.composition.experiments import GRIDS
 from lib.composition.flip import CONFIRM, CONFIRM_FIRST, CONFIRM_SEEDS, confirmed_runs
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import EARLY_FROM, HALF, SEEDS_INFERENTIAL, SEEDS_SYMMETRIC, PhaseTable, fast_runs
-from lib.composition.runs import FITTED, LEARNED, MAPPINGS, REGION, SHADOW, learned_among, learned_at, preference
+from lib.composition.runs import (
+    FITTED,
+    LEARNED,
+    MAPPINGS,
+    REGION,
+    SHADOW,
+    exact_kind,
+    learned_among,
+    learned_at,
+    log_steps,
+    preference,
+)
 from lib.core.read.claim import (
     NO_EFFECT,
     OPPOSITE,
@@ -89,7 +101,7 @@ def _by_kind(store: Store, profile: str) -> Measured:
     """Is some γ symmetric and a larger one inferential, seed by seed?"""
     runs = _confirmed(store, profile)
     at = {g: [r for r in runs if r.spec.gamma == g] for g in sorted({r.spec.gamma for r in runs})}
-    of = {g: Counter(map(metrics.exact_kind, group)) for g, group in at.items()}
+    of = {g: Counter(map(exact_kind, group)) for g, group in at.items()}
     low, high = _parted(of, *MAPPINGS)
     other = _parted(of, *MAPPINGS[::-1])
     reverse = of[other[0]]["inferential"] >= SEEDS_INFERENTIAL and of[other[1]]["symmetric"] >= SEEDS_SYMMETRIC
@@ -108,9 +120,9 @@ def _early(store: Store, profile: str) -> Measured:
     points = metrics.early_runs(_confirmed(store, profile))
     if len(points) < 10:
         raise LookupError("fewer than ten confirmed runs have learned and tell their early answer")
-    against = sum(value < 0 and metrics.exact_kind(run) == "inferential" for run, value in points)
-    against += sum(value > 0 and metrics.exact_kind(run) == "symmetric" for run, value in points)
-    decided = sum(metrics.exact_kind(run) in MAPPINGS for run, _ in points)
+    against = sum(value < 0 and exact_kind(run) == "inferential" for run, value in points)
+    against += sum(value > 0 and exact_kind(run) == "symmetric" for run, value in points)
+    decided = sum(exact_kind(run) in MAPPINGS for run, _ in points)
     rho = rank_trend([value for _, value in points], [preference(run) for run, _ in points])
     _, low, high = share_interval(against, decided)
     parts = (
@@ -285,7 +297,7 @@ def _diagram(store: Store, profile: str) -> Measured:
 
 # --- Controls. Their criteria were fixed before the first of their runs ---
 
-ROUNDED = 0.9
+MOST_ROWS = 0.9
 """Share of training rows whose step is compared between roundings."""
 ALIKE, LEAST_ALIKE = 2.0, 0.75
 """Between what factors the mean times to learn have to lie, with their interval; and the share of runs that has to learn."""
@@ -317,8 +329,7 @@ def arms(store: Store, profile: str) -> dict[str, list[StoredRun]]:
 def slower(short: Sequence[StoredRun], single: Sequence[StoredRun]) -> tuple[float, float, float]:
     """By what factor the arm in bfloat16 takes longer to learn than the mean of the two in single precision: geometric mean
     over seeds, each within its γ, and its 95 % interval by drawing seeds. A run that never learns counts with its last step."""
-    log = lambda run: math.log(min(learned_at(run, ROUNDED), run.steps))
-    place = lambda run: (run.spec.gamma, run.spec.seed)
+    log, place = partial(log_steps, share=MOST_ROWS), metrics.place
     ratio = np.array([log(run) - np.mean([log(r) for r in single if place(r) == place(run)]) for run in short])
     low, high = interval(np.exp(ratio[bootstrap_indices(len(ratio), 2000)].mean(1)))
     return float(np.exp(ratio.mean())), low, high
@@ -335,13 +346,13 @@ def _rounding(store: Store, profile: str) -> Measured:
         p = two_sided([min(of(run), 1e9) for run in (*short, *known)], is_short, gammas)
         return Part(f"{name}: two-sided p", p, ">=", LEVEL, "{:.2g}", failure=OPPOSITE)
 
-    same, null = metrics.agreement(short, single), metrics.agreement(moved, single)
+    same, null = (len(metrics.of_one_kind(metrics.paired(arm, single))) for arm in (short, moved))
     rare = fisher_exact([[same, len(single) - same], [null, len(single) - null]], "less")
     _, low, high = slower(short, known)
     least = min(len(learned_among(group)) / len(group) for group in found.values())
     parts = (
         Part("smallest share that learns", least, ">=", LEAST_ALIKE, given=True),
-        apart(f"steps to {ROUNDED:.0%} of the training rows", lambda run: learned_at(run, ROUNDED)),
+        apart(f"steps to {MOST_ROWS:.0%} of the training rows", lambda run: learned_at(run, MOST_ROWS)),
         apart("share inferential", lambda run: run.metrics["inferential"]),
         apart("share symmetric", lambda run: run.metrics["symmetric"]),
         Part(
@@ -366,8 +377,8 @@ def _paper_size(store: Store, profile: str) -> Measured:
     at = lambda gamma: [run for run in runs if run.spec.gamma == gamma]
     mean = lambda gamma, kind: mean_interval([run.metrics[kind] for run in at(gamma)], SHARE)
     small = [run for run in runs if run.spec.gamma >= 0.8]
-    best = max(sum(metrics.exact_kind(r) == "inferential" for r in at(g)) for g in controls.PAPER_GAMMAS if g >= 0.8)
-    symmetric = sum(metrics.exact_kind(run) == "symmetric" for run in small)
+    best = max(sum(exact_kind(r) == "inferential" for r in at(g)) for g in controls.PAPER_GAMMAS if g >= 0.8)
+    symmetric = sum(exact_kind(run) == "symmetric" for run in small)
     parts = (
         Part("share of runs that have learned", len(learned_among(runs)) / len(runs), ">=", LEAST_ALIKE, given=True),
         by_interval("mean symmetric share at γ = 0.5", mean(0.5, "symmetric"), ">=", REGION),
@@ -388,7 +399,7 @@ def _dip(store: Store, profile: str) -> Measured:
     sides = [run for run in learned_among(confirmed_runs(store, profile)) if run.spec.gamma in metrics.SIDES]
     if len({run.spec.gamma for run in sides}) < 2:
         raise LookupError("the new seeds on both sides of the stretch are not stored")
-    count = lambda runs: [sum(metrics.exact_kind(r) == "symmetric" for r in runs), len(runs)]
+    count = lambda runs: [sum(exact_kind(r) == "symmetric" for r in runs), len(runs)]
     (a, n), (b, m) = count(inside), count(sides)
     p, other = (fisher_exact([[a, n - a], [b, m - b]], side) for side in ("less", "greater"))
     least = fisher_exact([[0, n], [m, 0]], "less")
@@ -499,7 +510,7 @@ CHAPTER_02 = (
         "not asked",
         f"the new seeds at γ = {_GAMMAS(controls.ROUNDING_GAMMAS)}, once in bfloat16, twice in single precision (the second "
         "time from weights moved by their last bit): two-sided rank tests within each γ of bfloat16 against the others, "
-        f"of steps to {ROUNDED:.0%} of the training rows and of both final shares, p at least {LEVEL:g}; kinds are kept "
+        f"of steps to {MOST_ROWS:.0%} of the training rows and of both final shares, p at least {LEVEL:g}; kinds are kept "
         f"no less often (Fisher's one-sided p at least {LEVEL:g}); mean times to learn within a factor of {ALIKE:g}, with "
         f"their 95 % interval; at least {LEAST_ALIKE:.0%} of each arm learn",
         _rounding,

@@ -15,8 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from lib.composition import palette
-from lib.composition.phase_diagram.metrics import PhaseTable, exact_kind
-from lib.composition.runs import MAPPINGS, SHADOW, learned
+from lib.composition.figures import legend_of_kinds, square
+from lib.composition.phase_diagram.metrics import PhaseTable
+from lib.composition.runs import MAPPINGS, SHADOW, exact_kind, learned
 from lib.composition.study import OFFSETS
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.read import style
@@ -151,7 +152,6 @@ def kinds(
             columns[title].setdefault(round(steps * run.spec.gamma) / steps, []).append(run)
     tops = [1 + max(map(len, found.values()), default=1) for found in columns.values()]
     with style.look():
-        square = {"marker": "s", "ms": 4.0 if narrow else 6.5, "ls": ""}
         size = (style.NARROW if narrow else style.WIDTH, 1.0 + 0.5 * narrow + sum(0.6 + 0.145 * top for top in tops))
         fig, axes = plt.subplots(
             len(panels), 1, figsize=size, sharex=True, squeeze=False, height_ratios=[2 + top for top in tops]
@@ -160,9 +160,7 @@ def kinds(
             for gamma, group in found.items():
                 ordered = sorted(group, key=lambda r: (KINDS.index(exact_kind(r)), not learned(r), r.spec.gamma, r.spec.seed))
                 for height, run in enumerate(ordered):
-                    colour = palette.COLOUR[exact_kind(run)]
-                    face = colour if learned(run) else "none"
-                    ax.plot(gamma, height + 0.5, mec=colour, mfc=face, mew=0.8 if narrow else 1.2, **square)
+                    square(ax, gamma, height + 0.5, run, 4.0 if narrow else 6.5)
             if edge is not None:
                 ax.axvline(edge, color=style.GREY, lw=1, ls=":")
             ax.set(ylim=(0, top))
@@ -170,34 +168,7 @@ def kinds(
             ax.set_title(title, fontsize=9.5)
         axes[0, 0].set_ylabel("runs")
         axes[-1, 0].set_xlabel(GAMMA)
-        _legend_of_kinds(fig, 1 if narrow else 2)
-    return fig
-
-
-def _legend_of_kinds(fig: Figure, columns: int) -> None:
-    names = {"symmetric": palette.LABEL["symmetric"], "inferential": palette.LABEL["inferential"], "neither": "neither"}
-    handles = [Line2D([], [], ls="", marker="s", ms=6.5, color=palette.COLOUR[k], label=v) for k, v in names.items()]
-    hollow = Line2D([], [], ls="", marker="s", ms=6.5, mec=style.DARK, mfc="none", label="has not learned")
-    fig.legend(handles=[*handles, hollow], loc="outside lower center", ncols=columns)
-
-
-def roundings(arms: Mapping[str, Sequence[StoredRun]]) -> Figure:
-    """The kind of each seed (columns) under other roundings (rows), a panel a γ. arms: {rounding: runs}."""
-    gammas = sorted({run.spec.gamma for runs in arms.values() for run in runs})
-    numbers = sorted({run.spec.seed for runs in arms.values() for run in runs})
-    with style.look():
-        fig, axes = plt.subplots(1, len(gammas), figsize=(style.WIDTH, 2.2), sharey=True, squeeze=False)
-        for ax, gamma in zip(axes[0], gammas, strict=True):
-            for row, runs in enumerate(arms.values()):
-                for run in (run for run in runs if run.spec.gamma == gamma):
-                    colour = palette.COLOUR[exact_kind(run)]
-                    face = colour if learned(run) else "none"
-                    ax.plot(numbers.index(run.spec.seed), row, "s", ms=6.5, mec=colour, mfc=face, mew=1.2)
-            ax.set(xlim=(-0.6, len(numbers) - 0.4), ylim=(len(arms) - 0.5, -0.5), xlabel="seed")
-            ax.set_xticks(range(0, len(numbers), 2), [f"{seed}" for seed in numbers[::2]])
-            ax.set_yticks(range(len(arms)), list(arms))
-            ax.set_title(f"γ = {gamma:g}", fontsize=9.5)
-        _legend_of_kinds(fig, 2)
+        legend_of_kinds(fig, 1 if narrow else 2)
     return fig
 
 

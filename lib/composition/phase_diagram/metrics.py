@@ -20,7 +20,7 @@ from lib.composition.controls import ROUNDING_GAMMAS
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
-from lib.composition.runs import MAPPINGS, learned_among, learned_at, offsets_by_key, preference
+from lib.composition.runs import MAJORITY, MAPPINGS, exact_kind, learned_among, learned_at, offsets_by_key, preference
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
@@ -291,8 +291,6 @@ def selected_shares(runs: Sequence[StoredRun]) -> dict[str, float]:
 
 QUIET = 2.3e-5
 """Learning rate over the root of the batch, up to which steps are small beside their noise (our choice, after seeing runs)."""
-MAJORITY = 0.5
-"""A run is of the kind that more than this share of its answers has, counted exactly (our choice)."""
 BANDS = ((0.0, 0.42), (0.42, 0.52), (0.52, 0.92), (0.92, 2.0))
 """Ranges of γ in which older runs were counted (Figure 2.6): exploratory, chosen after seeing these runs."""
 EARLY, EARLY_FROM = 0.6, 0.65
@@ -303,16 +301,6 @@ OTHER_PAIR = -7
 
 SEEDS_SYMMETRIC, SEEDS_INFERENTIAL = 7, 6
 """Asked of eight seeds at one γ: so many symmetric at a smaller γ, and inferential at a larger one."""
-
-
-def exact_kind(run: StoredRun) -> str:
-    """The mapping that more than half of the answers have exactly, or "neither"."""
-    return next((m for m in MAPPINGS if run.metrics[m] > MAJORITY), "neither")
-
-
-def agreement(first: Sequence[StoredRun], second: Sequence[StoredRun]) -> int:
-    """How many runs of two arms, in the same order, are of the same kind."""
-    return sum(exact_kind(a) == exact_kind(b) for a, b in zip(first, second, strict=True))
 
 
 def is_plain(spec: RunSpec) -> bool:
@@ -622,30 +610,34 @@ def rounded(new: Sequence[StoredRun], again: Sequence[StoredRun]) -> dict[str, l
         MOVED: [run for run in again if run.spec.nudge],
         SHORT: [run for run in again if not run.spec.nudge and run.provenance["precision"] == "bfloat16"],
     }
-    return {arm: sorted(runs, key=_place) for arm, runs in found.items()} if again else {}
+    return {arm: sorted(runs, key=place) for arm, runs in found.items()} if again else {}
 
 
-def _place(run: StoredRun) -> tuple[float, int]:
+def place(run: StoredRun) -> tuple[float, int]:
+    """Its γ and seed."""
     return run.spec.gamma, run.spec.seed
 
 
-def twins(arm: Sequence[StoredRun], others: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun]]:
+def paired(arm: Sequence[StoredRun], others: Sequence[StoredRun]) -> list[tuple[StoredRun, StoredRun]]:
     """The runs of an arm, each beside the run of its γ and seed among others."""
-    at = {_place(run): run for run in others}
-    return [(run, at[_place(run)]) for run in arm if _place(run) in at]
+    at = {place(run): run for run in others}
+    return [(run, at[place(run)]) for run in arm if place(run) in at]
+
+
+def of_one_kind(pairs: Sequence[tuple[StoredRun, StoredRun]]) -> list[tuple[StoredRun, StoredRun]]:
+    return [pair for pair in pairs if exact_kind(pair[0]) == exact_kind(pair[1])]
 
 
 def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """How many runs keep the kind of their seed in single precision, by what was changed and by γ; and how the one fares that
     loses it by its last bit, and the one that keeps it where seeds are of several kinds."""
     single = arms.get(SINGLE, ())
-    same = lambda pairs: [pair for pair in pairs if exact_kind(pair[0]) == exact_kind(pair[1])]
     found = {}
     low, middle, high = ROUNDING_GAMMAS
     for name, arm, gammas in (("moved", MOVED, (low, middle)), ("short", SHORT, (middle, high))):  # as far as any is stored
         for gamma in gammas:
-            pairs = twins([run for run in arms.get(arm, ()) if run.spec.gamma == gamma], single)
-            kept = (in_words(len(same(pairs))), in_words(len(pairs))) if pairs else None
+            pairs = paired([run for run in arms.get(arm, ()) if run.spec.gamma == gamma], single)
+            kept = (in_words(len(of_one_kind(pairs))), in_words(len(pairs))) if pairs else None
             rests = f"stored runs of the kind of their seed in single precision, {arm}, γ = {gamma:g}"
             found[f"{name}-{100 * gamma:.0f}"] = Fact(kept, "{} of {}", rests)
     last = [run for run in arms.get(SHORT, ()) if run.spec.gamma == high]
@@ -653,8 +645,9 @@ def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         count = sum(exact_kind(run) == kind for run in last)
         found[f"short-{kind}-125"] = Fact(in_words(count) if last else None, "{}", f"{kind}, bfloat16, γ = {high:g}")
     kinds = {gamma: {exact_kind(run) for run in single if run.spec.gamma == gamma} for gamma in ROUNDING_GAMMAS}
-    mixed = [pair for pair in twins(arms.get(MOVED, ()), single) if len(kinds[pair[0].spec.gamma]) > 1]
-    stay, lost = same(mixed), [pair for pair in mixed if pair not in same(mixed)]
+    mixed = [pair for pair in paired(arms.get(MOVED, ()), single) if len(kinds[pair[0].spec.gamma]) > 1]
+    stay = of_one_kind(mixed)
+    lost = [pair for pair in mixed if pair not in stay]
     where = "weights moved by their last bit, γ with several kinds, the first that"
     change = lambda pairs, kind: tuple(run.metrics[kind] for run in pairs[0][::-1]) if pairs else None
     eleven = share_of(lost[0][0], [INFERENTIAL_OFFSET - 1]) if lost and has_counts(lost[0][0]) else None

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lib.composition.diagram import two_layers
-from lib.composition.phase_diagram.metrics import MAJORITY, fast_runs
+from lib.composition.phase_diagram.metrics import fast_runs
 from lib.composition.phases import LEVEL
-from lib.composition.runs import FITTED, MAPPINGS, REGION, SHADOW, learned_among
+from lib.composition.runs import FITTED, MAJORITY, MAPPINGS, REGION, SHADOW, learned_among
 from lib.composition.task import ANCHORS, FIRST_KEY, HELD_OUT, LAST_KEY, PAIRS, SEEN_PAIRS, Task, composed, taught
 from lib.core.read.fact import Fact, in_words
 from lib.core.read.measures import seeds

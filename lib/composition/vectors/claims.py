@@ -12,7 +12,7 @@ import numpy as np
 
 from lib.composition.flip import kept_runs, later_runs
 from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, way
-from lib.composition.phase_diagram.metrics import exact_kind
+from lib.composition.runs import exact_kind
 from lib.composition.trends import above_median
 from lib.composition.vectors.metrics import APART, LOW, NEAR, answers, between, compare_answers, knows_early, passes_on
 from lib.core.read.claim import Claim, Measured, by_exact_test, by_interval

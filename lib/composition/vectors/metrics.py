@@ -12,8 +12,8 @@ from torch import Tensor
 
 from lib.composition.flip import by_turn, of_new_seeds
 from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, composing, way
-from lib.composition.phase_diagram.metrics import MAJORITY, exact_kind, slips
-from lib.composition.runs import MAPPINGS, model_of
+from lib.composition.phase_diagram.metrics import slips
+from lib.composition.runs import MAJORITY, MAPPINGS, exact_kind, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, INFERENTIAL_OFFSET, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import ActivationCache
 from lib.core.read.disk_cache import disk_cached

@@ -182,7 +182,6 @@ CLAIMS = asking(
         f"many in at most {RARE:.0%} of all ways to give the errors to the runs",
         misses,
         revised="seen in GPT-2's form, then asked of new seeds of this one",
-        figure="19.2",
     ),
     Claim(
         "adding-parts",

@@ -64,20 +64,24 @@ def maps(runs: Mapping[str, np.ndarray], low: int) -> Figure:
     return fig
 
 
-def turns(runs: Mapping[str, Mapping[str, np.ndarray]], cut: Mapping[str, str], longest: float = 20.0) -> Figure:
+LONGEST = 20
+"""The longest error that is drawn, in turns."""
+
+
+def turns(runs: Mapping[str, Mapping[str, np.ndarray]], cut: Mapping[str, str]) -> Figure:
     """By how much runs miss, in turns of their own dial, where a part of their numbers is cut. runs: {run: what `parts.cuts`
     says}; cut: {the part: title}, a panel each; a row a run, a dot a size of an error, as large as it is frequent among all."""
     with style.look():
         shape = {"figsize": (style.WIDTH, 1.3 + 0.27 * len(runs)), "sharey": True}
         fig, axes = plt.subplots(1, len(cut), **shape)
         for ax, (part, title), colour in zip(axes, cut.items(), (style.VERMILLION, style.BLUE), strict=True):
-            for turn in range(int(longest) + 1):
+            for turn in range(LONGEST + 1):
                 ax.axvline(turn, color=style.LIGHT, lw=0.8, zorder=0)
             for row, found in enumerate(runs.values()):
                 size, count = np.unique(abs(found[part][found[part] != 0]), return_counts=True)
                 area = 80 * count / max(1, count.sum())
                 ax.scatter(size / found["period"], np.full(len(size), row), area, color=colour, alpha=0.85, lw=0)
-            ax.set(xlabel="error, in turns of the dial", xlim=(-0.5, longest + 0.5))
+            ax.set(xlabel="error, in turns of the dial", xlim=(-0.5, LONGEST + 0.5))
             ax.set_title(title, fontsize=9)
         axes[0].set_yticks(range(len(runs)), list(runs))
         axes[0].set_ylim(len(runs) - 0.5, -0.5)

@@ -156,7 +156,6 @@ CLAIMS = asking(
         "not reported",
         f"{_LEARNED}; mean share at most {LOW:g} in both arms",
         jump,
-        figure="20.1",
     ),
     Claim(
         "cogs-in",

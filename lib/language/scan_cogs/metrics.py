@@ -431,12 +431,12 @@ def facts_on_new(runs: Runs) -> dict[str, Fact]:
     there = sizes(runs, TURN, *SMALL) if runs else []
     named = {"low": there[0], "middle": there[len(there) // 2], "high": there[-1]} if there else {}
     found = {}
-    leads = np.array([])
+    apart = np.array([])
     if runs:
         asked = ~uncomposed(tested(runs[TURN, there[0], *SMALL][0]))[1]
-        leads = np.concatenate([np.subtract(*(going_on(runs[TURN, n, *a], asked) for a in (SMALL, LARGE))) for n in there])
+        apart = np.concatenate([np.subtract(*(going_on(runs[TURN, n, *a], asked) for a in (SMALL, LARGE))) for n in there])
     rests = "pairs of seed and size with the small arm ahead on commands that who composes nothing has wrong either way"
-    found["rest-ahead"] = Fact((int((leads > 0).sum()), len(leads)) if runs else None, "{} of {}", rests)
+    found["rest-ahead"] = Fact((int((apart > 0).sum()), len(apart)) if runs else None, "{} of {}", rests)
     for scoring, measure, rests in (("new", arms.shares, "as scored here"), ("open", going_on, "an answer may go on")):
         p = max((p for p, *_ in ahead_by_seed(runs, TURN, measure).values()), default=None) if runs else None
         about = f"small arm ahead by seed, {rests}, exact one-sided test of sign flips, the largest p of all sizes"
