@@ -787,12 +787,12 @@ def test_more_seeds_are_counted_by_gamma_and_by_rounding() -> None:
         return replace(run, spec=spec)
 
     specs = rounded_specs("laptop")
-    by_bit, by_half = (lambda spec, n=n: spec.gamma == 0.7 and spec.seed < 16 + n for n in (2, 7))
+    by_bit, by_half = (lambda spec, n=n: spec.gamma == 0.9 and spec.seed < 16 + n for n in (2, 7))
     arms = Arms(*([answered(s, of(s)) for s in specs] for of in (by_half, lambda spec: False, by_bit)))
     shown = {name: fact.text for name, fact in gpt2_numbers.gate_facts(arms).items()}
     assert [shown[f"gate-{at}"] for at in ("large", "middle", "last")] == ["none of 16", "16 of 16", "ten of 16"]
-    assert (shown["gate-symmetric"], shown["gate-six"], shown["gate-sixteen"]) == ("two", "50%", "50%")
-    assert (shown["gate-bit"], shown["gate-short"]) == ("46 of 48", "41 of 48")
+    assert [shown[f"gate-{name}"] for name in ("symmetric", "six", "sixteen", "ten")] == ["two", "50%", "50%", "0%"]
+    assert (shown["gate-bit"], shown["gate-short"]) == ("30 of 32", "25 of 32")
     assert shown["gate-near"] == f"{2 / 48:.3f}"
     assert shown["gate-far"] == f"{(7 + 5) / 2 / 48:.3f}"  # two of the seven are turned by the bit as well
     assert shown["gate-shift"].startswith(f"−{6 / 48:.3f}")

@@ -265,19 +265,23 @@ def gate_facts(found: Arms | None) -> dict[str, Fact]:
     """What these runs answer in single precision, and how many keep their kind under other roundings, how far off."""
     single = found.single if found else []
     rests = f"pre-norm, nothing changed, {len(single)} runs of more new seeds in single precision"
-    kept = lambda runs: (len(of_one_kind(paired(runs, single))), len(runs)) if found else None
+    several = [g for g in FACTORS_GAMMAS if len({exact_kind(run) for run in single if run.spec.gamma == g}) > 1]
+    mixed = [run for run in single if run.spec.gamma in several]
+    kept = lambda runs: (len(of_one_kind(paired(runs, mixed))), len(mixed)) if found else None
     there = [run for run in single if run.spec.gamma == LARGE]
     facts = {
         "gate-seeds": Fact(in_words(seeds(single)) if single else None, "{}", f"seeds, {rests}"),
-        "gate-bit": Fact(found and kept(found.moved), "{} of {}", f"of one kind when the last bit is moved, {rests}"),
-        "gate-short": Fact(found and kept(found.short), "{} of {}", f"of one kind in bfloat16, {rests}"),
+        "gate-bit": Fact(
+            found and kept(found.moved), "{} of {}", f"of one kind when the last bit is moved, γ with several, {rests}"
+        ),
+        "gate-short": Fact(found and kept(found.short), "{} of {}", f"of one kind in bfloat16, γ with several, {rests}"),
     }
     for key, gamma in zip(("large", "middle", "last"), FACTORS_GAMMAS, strict=True):
         here = [run for run in single if run.spec.gamma == gamma]
         facts[f"gate-{key}"] = Fact(_in_words(here) if here else None, "{} of {}", f"inferential, γ = {gamma:g}, {rests}")
     count = sum(exact_kind(run) == MAPPINGS[0] for run in there)
     facts["gate-symmetric"] = Fact(in_words(count) if there else None, "{}", f"symmetric, γ = {LARGE:g}, {rests}")
-    for name, offset in (("six", SYMMETRIC_OFFSET), ("sixteen", taught((4, 4)))):
+    for name, offset in (("six", SYMMETRIC_OFFSET), ("ten", INFERENTIAL_OFFSET), ("sixteen", taught((4, 4)))):
         share = mean(share_of(run, [offset]) for run in there if has_counts(run))
         facts[f"gate-{name}"] = Fact(share, "{:.0%}", f"mean share of key − {-offset}, γ = {LARGE:g}, {rests}")
     by = found.compare(lambda run: run.metrics["inferential"]) if found else None
