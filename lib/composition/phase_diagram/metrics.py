@@ -629,34 +629,24 @@ def of_one_kind(pairs: Sequence[tuple[StoredRun, StoredRun]]) -> list[tuple[Stor
 
 
 def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """How many runs keep the kind of their seed in single precision, by what was changed and by γ; and how the one fares that
-    loses it by its last bit, and the one that keeps it where seeds are of several kinds."""
-    single = arms.get(SINGLE, ())
+    """How many runs keep the kind of their seed in single precision, by what was changed and by γ; of how many another program
+    trained the twin; and of what kinds the runs are at the smallest start."""
     found = {}
-    low, middle, high = ROUNDING_GAMMAS
-    for name, arm, gammas in (("moved", MOVED, (low, middle)), ("short", SHORT, (middle, high))):  # as far as any is stored
-        for gamma in gammas:
-            pairs = paired([run for run in arms.get(arm, ()) if run.spec.gamma == gamma], single)
-            kept = (in_words(len(of_one_kind(pairs))), in_words(len(pairs))) if pairs else None
+    for name, arm in (("moved", MOVED), ("short", SHORT)):
+        pairs = paired(arms.get(arm, ()), arms.get(SINGLE, ()))
+        for gamma in ROUNDING_GAMMAS:
+            here = [pair for pair in pairs if pair[0].spec.gamma == gamma]
+            kept = (in_words(len(of_one_kind(here))), in_words(len(here))) if here else None
             rests = f"stored runs of the kind of their seed in single precision, {arm}, γ = {gamma:g}"
             found[f"{name}-{100 * gamma:.0f}"] = Fact(kept, "{} of {}", rests)
-    last = [run for run in arms.get(SHORT, ()) if run.spec.gamma == high]
-    for kind in MAPPINGS:
-        count = sum(exact_kind(run) == kind for run in last)
-        found[f"short-{kind}-125"] = Fact(in_words(count) if last else None, "{}", f"{kind}, bfloat16, γ = {high:g}")
-    kinds = {gamma: {exact_kind(run) for run in single if run.spec.gamma == gamma} for gamma in ROUNDING_GAMMAS}
-    mixed = [pair for pair in paired(arms.get(MOVED, ()), single) if len(kinds[pair[0].spec.gamma]) > 1]
-    stay = of_one_kind(mixed)
-    lost = [pair for pair in mixed if pair not in stay]
-    where = "weights moved by their last bit, γ with several kinds, the first that"
-    change = lambda pairs, kind: tuple(run.metrics[kind] for run in pairs[0][::-1]) if pairs else None
-    eleven = share_of(lost[0][0], [INFERENTIAL_OFFSET - 1]) if lost and has_counts(lost[0][0]) else None
-    programs = [pair for pair in lost if len({run.provenance.get("program") for run in pair}) > 1]
+        for kind in MAPPINGS:
+            count = sum(exact_kind(run) == kind for run, _ in here)
+            found[f"{name}-{kind}-125"] = Fact(in_words(count) if here else None, "{}", f"{kind}, {arm}, γ = {gamma:g}")
+    moved = [pair for pair in paired(arms.get(MOVED, ()), arms.get(SINGLE, ())) if pair[0].spec.gamma == ROUNDING_GAMMAS[1]]
+    other = [pair for pair in moved if len({run.provenance["program"] for run in pair}) > 1]
+    rests = f"{MOVED}, γ = {ROUNDING_GAMMAS[1]:g}, trained by another program than the twin"
     return found | {
-        "moved-lost": Fact(change(lost, "inferential"), "{:.0%} to {:.0%}", f"share of key − 10, {where} loses its kind"),
-        "moved-lost-eleven": Fact(eleven, "{:.0%}", "its share of key − 11 after"),
-        "moved-programs": Fact(in_words(len(programs)), "{}", "of those that lose their kind: by another program"),
-        "moved-stays": Fact(change(stay, "symmetric"), "{:.0%} to {:.0%}", f"share of key − 6, {where} keeps its kind"),
+        "moved-programs": Fact((in_words(len(other)), in_words(len(moved))) if moved else None, "{} of {}", rests),
         "tell-quarters": Fact(runs_to_tell(0.25, 0.75), "{}", f"{_TO_TELL}, shares of 1/4 and 3/4"),
         "tell-fifths": Fact(runs_to_tell(0.4, 0.6), "{}", f"{_TO_TELL}, shares of 2/5 and 3/5"),
     }
