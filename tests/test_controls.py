@@ -15,6 +15,7 @@ from lib.composition.flip import CONFIRM
 from lib.composition.phase_diagram.claims import CHAPTER_02, MOST_ROWS, _paper_size, arms, slower
 from lib.composition.phase_diagram.metrics import of_one_kind, rounded, rounded_facts
 from lib.composition.runs import learned_at
+from lib.composition.study import OFFSETS
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.read.fact import ABSENT
 from lib.core.record.spec import RunSpec, SpecError
@@ -167,23 +168,29 @@ def test_too_few_that_learn_tell_nothing() -> None:
 def test_kinds_are_held_against_those_in_single_precision_seed_by_seed() -> None:
     """At .95 every other seed is inferential; what is not stored, or was to be in bfloat16 and is not, is not counted."""
     half = lambda spec: (0.98, 0.0) if spec.seed % 2 else (0.01, 0.87)
-    by = lambda run, **said: dataclasses.replace(run, provenance=run.provenance | said)
+    by = lambda run, **said: dataclasses.replace(run, provenance=run.provenance | {"program": "native"} | said)
     new = [run_of(spec, *(half(spec) if spec.gamma == 0.95 else (1.0, 0.0))) for spec in CONFIRM.specs("laptop")]
-    new = [by(run, program="native") for run in new]
+    new = [by(run) for run in new]
     nulls, short = ([s for s in ROUNDING.specs(ONE_GPU) if bool(s.nudge) == nudge] for nudge in (True, False))
-    moved = [by(run_of(spec, 1.0, 0.0), program="native") for spec in nulls if spec.gamma == 0.55]
+    moved = [by(run_of(spec, 1.0, 0.0)) for spec in nulls if spec.gamma == 0.55]
     lost, kept = (next(s for s in nulls if (s.gamma, s.seed) == (0.95, seed)) for seed in (200, 201))
-    moved += [by(run_of(lost, 0.0, 0.35), program="compiled"), by(run_of(kept, 0.86, 0.0), program="native")]
+    moved += [by(run_of(lost, 0.0, 0.35), program="compiled"), by(run_of(kept, 0.86, 0.0))]
     halves = [by(run_of(s, 0.0, 1.0), precision="bfloat16") for s in short if s.gamma == 0.95]
     other = by(run_of(next(s for s in short if s.gamma == 1.25), 0.0, 1.0), precision="float32")
-    last = [by(run_of(s, 0.0, float(s.seed < 203)), precision="bfloat16") for s in short if s.gamma == 1.25]
+    ended = lambda spec: (1.0, 0.0) if spec.seed == 203 else (0.0, 1.0)
+    last = [by(run_of(s, *ended(s)), precision="bfloat16") for s in short if s.gamma == 1.25]
     shown = lambda some: {name: fact.text for name, fact in rounded_facts(rounded(new, some)).items()}
     found = shown([*moved, *halves, other])
     assert [found[f"moved-{gamma}"] for gamma in (55, 95, 125)] == ["eight of eight", "one of two", ABSENT]
     assert [found[f"short-{gamma}"] for gamma in (55, 95, 125)] == [ABSENT, "four of eight", ABSENT]
-    assert (found["moved-programs"], found["short-inferential-125"]) == ("one of two", ABSENT)
+    assert (found["moved-programs"], found["short-lost"]) == ("one of two", ABSENT)
+    assert (found["moved-exchanged"], found["moved-exchanged-p"]) == ("0.5", "0.5")  # neither or symmetric, for one of each
+    assert (found["short-exchanged"], found["short-exchanged-p"]) == ("4.0", "1")
+    near = lambda spec: (0.0, 0.9) if spec.seed < 204 else (0.0, 0.4)
+    told = {"offsets": [0.6 * 200 * (offset == -11) + 0.4 * 200 * (offset == -10) for offset in OFFSETS] + [0]}
+    close = lambda run: dataclasses.replace(run, metrics=run.metrics | told) if run.spec.gamma == 1.25 else run
+    new = [close(run_of(run.spec, *near(run.spec))) if run.spec.gamma == 1.25 else run for run in new]
     found = shown([*moved, *halves, *last])
-    assert (found["short-125"], found["short-inferential-125"]) == ("none of eight", "three")
-    assert found["short-symmetric-125"] == "none"
+    assert (found["short-125"], found["short-gained"], found["short-lost"]) == ("three of eight", "four", "one")
     assert rounded(new, []) == {}
     assert rounded_facts({})["moved-programs"].text == ABSENT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.stats import binomtest, fisher_exact, linregress, spearmanr, ttest_1s
 from lib.core.read.measures import falls_to
 from lib.core.read.statistics import (
     SHARE,
+    agreement_by_chance,
     bootstrap_indices,
     difference_interval,
     interval,
@@ -173,3 +175,13 @@ def test_runs_that_fishers_test_needs() -> None:
     assert power(n) >= 0.8 > power(n - 1)
     with pytest.raises(ValueError, match="more than 50 runs a side"):
         runs_to_tell(0.5, 0.6, most=50)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=6))
+def test_agreement_by_chance_is_that_of_all_orders(labels: list[tuple[str, str]]) -> None:
+    first, second = (list(one) for one in zip(*labels, strict=True))
+    count = lambda order: sum(a == b for a, b in zip(first, order, strict=True))
+    every = [count(order) for order in permutations(second)]
+    mean, p = agreement_by_chance(first, second)
+    assert mean == pytest.approx(sum(every) / len(every))
+    assert p == pytest.approx(sum(same >= count(second) for same in every) / len(every))

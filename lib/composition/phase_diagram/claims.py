@@ -532,7 +532,7 @@ CHAPTER_02 = (
     Claim(
         "depth-turn",
         "ours",
-        "Fig 2.7",
+        "Fig 2.9",
         "Three and four layers lean further to the inferential answer than two.",
         "not asked; the paper's diagram has inferential cells at smaller γ the deeper the model",
         f"four new seeds of each depth at γ = {_GAMMAS(controls.DEPTH_GAMMAS)} against all new seeds of two layers, as far as "

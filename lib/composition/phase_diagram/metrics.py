@@ -41,6 +41,7 @@ from lib.core.read.statistics import (
     LEAD,
     SHARE,
     Trend,
+    agreement_by_chance,
     fisher_exact,
     mean_interval,
     runs_to_tell,
@@ -575,12 +576,7 @@ def around_facts(new: Sequence[StoredRun], around: Sequence[StoredRun]) -> dict[
     beside = Counter(map(exact_kind, sides))
     inside, outside = of_new_seeds(around), of_new_seeds(sides)
     table = [[group["symmetric"], group.total() - group["symmetric"]] for group in (kinds, beside)]
-    kept = [run for run in [*new, *around] if run.spec.gamma <= MIDDLE_GAMMAS[1]]
-    steadfast = {run.spec.seed for run in kept} - {run.spec.seed for run in kept if exact_kind(run) != "symmetric"}
     return {
-        "steadfast": Fact(
-            in_words(len(steadfast)), "{}", f"seeds symmetric at every γ, {of_new_seeds(kept)}; counted after seeing them"
-        ),
         "around-runs": Fact(in_words(len(around)), "{}", f"runs, {inside}"),
         "around-symmetric": Fact(in_words(kinds["symmetric"]), "{}", f"symmetric, {inside}"),
         "around-inferential": Fact(in_words(kinds["inferential"]), "{}", f"inferential, {inside}"),
@@ -629,26 +625,34 @@ def of_one_kind(pairs: Sequence[tuple[StoredRun, StoredRun]]) -> list[tuple[Stor
 
 
 def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """How many runs keep the kind of their seed in single precision, by what was changed and by γ; of how many another program
-    trained the twin; and of what kinds the runs are at the smallest start."""
+    """How many runs keep the kind of their seed in single precision, by what was changed and by γ, beside how many would if
+    seeds were exchanged; and what becomes of the others at the smallest start."""
     found = {}
+    _, middle, high = ROUNDING_GAMMAS
+    at = lambda arm, gamma: [p for p in paired(arms.get(arm, ()), arms.get(SINGLE, ())) if p[0].spec.gamma == gamma]
     for name, arm in (("moved", MOVED), ("short", SHORT)):
-        pairs = paired(arms.get(arm, ()), arms.get(SINGLE, ()))
         for gamma in ROUNDING_GAMMAS:
-            here = [pair for pair in pairs if pair[0].spec.gamma == gamma]
+            here = at(arm, gamma)
             kept = (in_words(len(of_one_kind(here))), in_words(len(here))) if here else None
             rests = f"stored runs of the kind of their seed in single precision, {arm}, γ = {gamma:g}"
             found[f"{name}-{100 * gamma:.0f}"] = Fact(kept, "{} of {}", rests)
-        for kind in MAPPINGS:
-            count = sum(exact_kind(run) == kind for run, _ in here)
-            found[f"{name}-{kind}-125"] = Fact(in_words(count) if here else None, "{}", f"{kind}, {arm}, γ = {gamma:g}")
-    moved = [pair for pair in paired(arms.get(MOVED, ()), arms.get(SINGLE, ())) if pair[0].spec.gamma == ROUNDING_GAMMAS[1]]
-    other = [pair for pair in moved if len({run.provenance["program"] for run in pair}) > 1]
-    rests = f"{MOVED}, γ = {ROUNDING_GAMMAS[1]:g}, trained by another program than the twin"
+        pairs = at(arm, middle)
+        kinds = [[exact_kind(pair[i]) for pair in pairs] for i in (0, 1)]
+        chance = agreement_by_chance(*kinds) if pairs else (None, None)
+        rests = f"{arm}, γ = {middle:g}, over all ways to exchange seeds"
+        found[f"{name}-exchanged"] = Fact(chance[0], "{:.1f}", f"runs of one kind, mean, {rests}")
+        found[f"{name}-exchanged-p"] = Fact(chance[1], "{:.2g}", f"how often in as many as here, {rests}")
+        other = sum(len({run.provenance["program"] for run in pair}) > 1 for pair in pairs)
+        counted = (in_words(other), in_words(len(pairs))) if pairs else None
+        rests = f"{arm}, γ = {middle:g}, trained by another program than the twin"
+        found[f"{name}-programs"] = Fact(counted, "{} of {}", rests)
+    last, rests = at(SHORT, high), f"in single precision, {SHORT}, γ = {high:g}"
+    gained = sum(exact_kind(was) == "neither" and composes(was) and exact_kind(run) == MAPPINGS[1] for run, was in last)
+    lost = sum((exact_kind(was), exact_kind(run)) == MAPPINGS[::-1] for run, was in last)
     return found | {
-        "moved-programs": Fact((in_words(len(other)), in_words(len(moved))) if moved else None, "{} of {}", rests),
+        "short-gained": Fact(in_words(gained) if last else None, "{}", f"inferential, within one step {rests}"),
+        "short-lost": Fact(in_words(lost) if last else None, "{}", f"symmetric, inferential {rests}"),
         "tell-quarters": Fact(runs_to_tell(0.25, 0.75), "{}", f"{_TO_TELL}, shares of 1/4 and 3/4"),
-        "tell-fifths": Fact(runs_to_tell(0.4, 0.6), "{}", f"{_TO_TELL}, shares of 2/5 and 3/5"),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -179,6 +180,27 @@ def fisher_exact(table: Sequence[Sequence[int]], alternative: str = "two-sided")
 
     result: Any = stats.fisher_exact(table, alternative)
     return float(result.pvalue)
+
+
+def agreement_by_chance(first: Sequence[str], second: Sequence[str]) -> tuple[float, float]:
+    """Two labels of each thing, (n,) and (n,): in how many both are the same on average over all orders of the second, and how
+    often in at least as many as here (exact, one-sided)."""
+    kinds = sorted({*first, *second})
+    ways = {tuple(second.count(kind) for kind in kinds): {0: 1}}  # {labels that are left: {agreements: orders}}
+    for label in first:
+        after: dict[tuple[int, ...], dict[int, int]] = {}
+        for (left, found), (i, kind) in product(ways.items(), enumerate(kinds)):
+            if not left[i]:
+                continue
+            rest = after.setdefault((*left[:i], left[i] - 1, *left[i + 1 :]), {})
+            for same, orders in found.items():
+                rest[same + (kind == label)] = rest.get(same + (kind == label), 0) + orders * left[i]
+        ways = after
+    ((_, found),) = ways.items()
+    here = sum(a == b for a, b in zip(first, second, strict=True))
+    every = sum(found.values())
+    mean = sum(same * orders for same, orders in found.items()) / every
+    return mean, sum(orders for same, orders in found.items() if same >= here) / every
 
 
 def runs_to_tell(less: float, more: float, level: float = 0.05, power: float = 0.8, most: int = 500) -> int:
