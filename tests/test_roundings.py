@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 from tiny import SpecFactory, make_result
 
 from lib.book.registry import experiment
@@ -32,6 +33,9 @@ def test_signs_are_flipped_in_every_way() -> None:
     assert sign_flips(values) == pytest.approx(2 * above)
     assert sign_flips(np.arange(1.0, 9)) == pytest.approx(2 / 2**8)
     assert sign_flips([0.0] * 4) == 1
+    many = np.random.default_rng(1).normal(0.2, 1, 48)  # too many to try all
+    assert sign_flips(many) == sign_flips(many)
+    assert sign_flips(many) == pytest.approx(ttest_1samp(many, 0).pvalue, abs=0.03)
 
 
 def test_differences_by_hand() -> None:
