@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,6 +31,8 @@ from lib.language.experiments import (
     cogs_specs,
     longer_cogs_specs,
     new_scan_specs,
+    rounded_scan_specs,
+    scan_again,
     scan_specs,
 )
 from lib.language.scan_cogs import metrics
@@ -172,6 +175,42 @@ def test_one_seed_that_is_far_behind_is_too_much() -> None:
     ]
     assert judged(CLAIMS, "scan-new", behind)["status"] == "no clear effect"
     assert judged(CLAIMS, "scan-going-on", anew(SMALL_AHEAD, SMALL_AHEAD), "paper")["status"] == "not run"
+
+
+def rounded(short: Share, open_: Share | None = None) -> list[Planted]:
+    """Runs in bfloat16 with these shares (by either scoring, the same if none is given for the second) beside runs in single
+    precision and with the last bit moved, of .6 in the small arm and .3 in the large one, give or take."""
+    runs = []
+    for spec in (*rounded_scan_specs("laptop"), *scan_again("laptop")):
+        single = spec.train.precision == "float32"
+        noise = 0.01 * (spec.seed + spec.nudge - 5) * (-1) ** spec.seed
+        of_arm = lambda of, noise=noise, spec=spec: of((TURN, MIDDLE, spec.gamma, spec.decay)) + noise
+        shares = [of_arm(of(0.6, 0.3) if single else share or short) for share in (short, open_)]
+        kept = {spec.train.steps: {"test right but for the end": torch.full((1, N_TURN), shares[1])}}
+        run = planted_run(spec, {"test": shares[0], "train": 1.0}, kept=kept, steps=spec.train.steps)
+        runs.append(dataclasses.replace(run, provenance={"precision": "float32" if single else "bfloat16"}))
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("short", "failed"),
+    [
+        (of(0.602, 0.302), set()),
+        (of(0.7, 0.4), {"share right", "share right, an answer may go on"}),
+        (of(0.5, 0.4), {"half the small start's lead"}),
+    ],
+)
+def test_bfloat16_shifts_shares_or_the_lead(short: Share, failed: set[str]) -> None:
+    found = judged(CLAIMS, "scan-roundings", rounded(short))
+    told = [name.removesuffix(", shifted: p") for name in found["failed"] if name.endswith("shifted: p")]
+    assert set(told) == failed
+    assert found["status"] == ("partly" if failed else "reproduced")
+
+
+def test_shares_by_one_scoring_alone_may_be_shifted() -> None:
+    found = judged(CLAIMS, "scan-roundings", rounded(of(0.602, 0.302), of(0.72, 0.42)))
+    assert found["status"] == "partly"
+    assert judged(CLAIMS, "scan-roundings", rounded(of(0.602, 0.302))[1:])["status"] == "not run"
 
 
 def longer(gen: Share = of(), inside: Share = of(0.995, 0.995), once: float = 1.0, even: float = 0.0) -> list[Planted]:

@@ -19,6 +19,7 @@ from lib.core.read.statistics import sign_flips
 from lib.core.record.store import Store
 from lib.core.sweep.experiment import ROUNDINGS, again
 from lib.in_context.experiments import GPT, gpt_specs
+from lib.language.experiments import new_scan_specs, rounded_scan_specs, scan_again
 from lib.reasoning_bias.experiments import rounded_specs
 
 N = 8
@@ -84,6 +85,21 @@ def test_what_is_trained_once_more(name: str) -> None:
     assert again(experiment(name), "paper") == []
     assert len(experiment(name).specs("smoke")) == 2
     assert ROUNDINGS in experiment(name).profiles
+
+
+def test_what_is_trained_once_more_of_scan() -> None:
+    """As above, but that the runs in single precision are of another experiment."""
+    short, twice = rounded_scan_specs("laptop"), scan_again("laptop")
+    assert len({(spec.seed, spec.gamma) for spec in short}) == len(short) == 12
+    assert len({spec.task for spec in short}) == 1
+    assert [spec.nudge for spec in twice] == [1] * 12 + [0] * 12
+    for spec, single in zip([*short, *short], twice, strict=True):
+        assert single.train.precision == "float32"
+        assert dataclasses.replace(single, experiment=spec.experiment, train=spec.train, nudge=0) == spec
+    stored = {spec.key for specs in new_scan_specs("laptop").values() for spec in specs}
+    assert {spec.key for spec in twice if not spec.nudge} <= stored
+    assert scan_again("paper") == scan_again("smoke") == rounded_scan_specs("paper") == []
+    assert len(experiment("language-scan-roundings").specs("smoke")) == len(rounded_scan_specs("smoke")) == 2
 
 
 def test_arms_are_compared_when_all_are_there_in_their_precision(tmp_path: Path, tiny_spec: SpecFactory) -> None:

@@ -10,7 +10,7 @@ from lib.book import bridge
 from lib.composition import controls
 from lib.composition.exploration import SETS
 from lib.composition.flip import confirmed_runs
-from lib.composition.gpt2.metrics import factor_runs, fresh_facts, gate, until_facts, until_learned
+from lib.composition.gpt2.metrics import factor_runs, fresh_facts, more_seeds, until_facts, until_learned
 from lib.composition.phase_diagram import metrics
 from lib.composition.phase_diagram.metrics import WITHIN_ONE, composes, share_of
 from lib.composition.runs import MAPPINGS, exact_kind, learned
@@ -135,10 +135,10 @@ def facts(
         for name in ("large", "large-share", "seeds", "middle", "middle-share", "small", "small-runs", "small-shares")
     ]
     shown = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
-    longer, more = until_learned(store, PROFILE), gate(store, PROFILE)
+    longer = until_learned(store, PROFILE)
     until = until_facts(longer)
     shown |= {f"until-{name}": until[f"until-{name}"] for name in ("norm", "heads")}
-    fresh = fresh_facts(factor_runs(store, PROFILE)[NOTHING], longer[NOTHING], more.single if more else [])
+    fresh = fresh_facts(factor_runs(store, PROFILE)[NOTHING], longer[NOTHING], more_seeds(store, PROFILE))
     shown |= {f"fresh-{name}": fresh[f"fresh-{name}"] for name in ("seeds", "large", "symmetric", "middle", "last")}
     return shown | {
         "pre-symmetric": Fact(ends.mean["symmetric"]["symmetric"], "{:.0%}", f"{at['symmetric']}, key − 6"),

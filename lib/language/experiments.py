@@ -13,7 +13,7 @@ from typing import Any
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
-from lib.core.sweep.experiment import Experiment, always, check_profile, in_one_list
+from lib.core.sweep.experiment import Experiment, again, always, check_profile, in_one_list, once_more
 from lib.core.sweep.jobs import StudyFactory
 from lib.language import cogs, own
 from lib.language.addition_task import MARKS
@@ -363,6 +363,35 @@ def new_scan_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     }
 
 
+def _rounded(profile: str) -> list[RunSpec]:
+    """Of these runs, those of the middle size."""
+    new, size = new_scan_specs(profile), SCAN[check_profile(profile)].middle
+    return [spec for arm in (LARGE, SMALL) for spec in new.get((TURN, size, *arm), ())]
+
+
+ROUNDED_NAME = "language-scan-bfloat16"
+
+
+def rounded_scan_specs(profile: str) -> list[RunSpec]:
+    """The same runs in bfloat16 where the machine has it."""
+    return [replace(s, experiment=ROUNDED_NAME, train=replace(s.train, precision="any")) for s in _rounded(profile)]
+
+
+MOVED = once_more(
+    "language-scan-roundings",
+    "SCAN on new seeds, from weights off by their last bit",
+    make_scan,
+    rounded_scan_specs,
+    models=(CausalSpec,),
+    nudges=(1,),
+)
+
+
+def scan_again(profile: str) -> list[RunSpec]:
+    """The same runs in single precision, from weights off by their last bit and not; only the laptop has them."""
+    return [*again(MOVED, profile), *_rounded(profile)] if profile == "laptop" else []
+
+
 def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{("COGS", size, γ, decay): runs}. Its runs are the longest, so beside the paper's arms there are but the crossed ones."""
     s, data = COGS[check_profile(profile)], _of_user(own.COGS)
@@ -585,6 +614,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION_POST,
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-scan-new", "SCAN on new seeds", make_scan, new_scan_specs),
+    Experiment(ROUNDED_NAME, "SCAN on new seeds, in bfloat16", VERSION, make_scan, rounded_scan_specs, models=(CausalSpec,)),
+    MOVED,
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     _language("language-cogs-longer", "COGS: as many passes over most rows", make_cogs, longer_cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),

@@ -58,10 +58,13 @@ def composing(runs: Sequence[StoredRun]) -> tuple[int, int]:
     return sum(exact_kind(run) == MAPPINGS[1] for run in runs), len(runs)
 
 
-def _in_words(runs: Sequence[StoredRun]) -> tuple[str, str]:
-    """The same, to be read."""
-    count, total = composing(runs)
-    return in_words(count), in_words(total)
+def _in_words(runs: Sequence[StoredRun], kind: str = MAPPINGS[1]) -> tuple[str, str] | None:
+    """How many runs, of how many, are of a kind, to be read; None where there are no runs."""
+    return (in_words(sum(exact_kind(run) == kind for run in runs)), in_words(len(runs))) if runs else None
+
+
+def _at(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
+    return [run for run in runs if run.spec.gamma == gamma]
 
 
 def fewer_by_seed(runs: Sequence[StoredRun], others: Sequence[StoredRun]) -> tuple[float, float, float]:
@@ -140,11 +143,9 @@ def facts(
         for mapping in MAPPINGS:
             rests = f"highest mean {mapping} share, {who}, γ = {best.gamma[mapping]:g}"
             facts[f"{short}-{mapping}"] = Fact(best.mean[mapping][mapping], "{:.0%}", rests)
-    first_set = smallest_start(by_norm.get("pre-norm", []))
-    if first_set:
-        facts["pre-last"] = Fact(
-            _in_words(first_set), "{} of {}", f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds"
-        )
+    if first_set := smallest_start(by_norm.get("pre-norm", [])):
+        rests = f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds"
+        facts["pre-last"] = Fact(_in_words(first_set), "{} of {}", rests)
     changed = {name: runs for name, runs in found.items() if runs}
     facts |= _facts_on_twins(twins)
     fresh = fresh_facts(changed.get(NOTHING, []), (until or {}).get(NOTHING, []), rounded.single if rounded else [])
@@ -230,14 +231,13 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
     most = [composing(small(found[name]))[0] for name in parts if name != HEADS]
     ranging = [in_words(number) for number in sorted({min(most, default=0), max(most, default=0)})]
     first = [run for runs in found.values() for run in runs if run.spec.gamma == LARGE]
-    six = sum(exact_kind(run) == "symmetric" for run in first)
     counted, there = f"more than half of the answers, runs at γ > {LARGE:g}; {_AFTER}", f"runs at γ = {LARGE:g}, all parts"
     facts = {
         "kept": Fact(in_words(len(kept)), "{}", f"of the other factors, those that leave an exact p of at most {RARE:g}"),
         "factors": Fact(in_words(len(parts)), "{}", "factors beside the norm"),
         "small-others": Fact(" to ".join(ranging), "{}", f"inferential, each of the other parts changed: {counted}"),
-        "large-inferential": Fact(_in_words(first)[0], "{}", f"inferential {there}"),
-        "large-symmetric": Fact(in_words(six), "{}", f"symmetric {there}; {_AFTER}"),
+        "large-inferential": Fact(_in_words(first), "{}", f"inferential {there}"),
+        "large-symmetric": Fact(_in_words(first, MAPPINGS[0]), "{}", f"symmetric {there}; {_AFTER}"),
         "large-runs": Fact(len(first), "{}", there),
     }
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
@@ -261,14 +261,21 @@ def gate(store: Store, profile: str) -> Arms | None:
     return None
 
 
+def more_seeds(store: Store, profile: str) -> list[StoredRun]:
+    """Of the same seeds, the runs in single precision; none where some are not stored."""
+    with suppress(LookupError):
+        return load([spec for spec in again(AGAIN, profile) if not spec.nudge], store)
+    return []
+
+
 def gate_facts(found: Arms | None) -> dict[str, Fact]:
     """What these runs answer in single precision, and how many keep their kind under other roundings, how far off."""
     single = found.single if found else []
     rests = f"pre-norm, nothing changed, {len(single)} runs of more new seeds in single precision"
-    several = [g for g in FACTORS_GAMMAS if len({exact_kind(run) for run in single if run.spec.gamma == g}) > 1]
+    several = [gamma for gamma in FACTORS_GAMMAS if len(set(map(exact_kind, _at(single, gamma)))) > 1]
     mixed = [run for run in single if run.spec.gamma in several]
     kept = lambda runs: (len(of_one_kind(paired(runs, mixed))), len(mixed)) if found else None
-    there = [run for run in single if run.spec.gamma == LARGE]
+    there = _at(single, LARGE)
     facts = {
         "gate-seeds": Fact(in_words(seeds(single)) if single else None, "{}", f"seeds, {rests}"),
         "gate-bit": Fact(
@@ -277,13 +284,11 @@ def gate_facts(found: Arms | None) -> dict[str, Fact]:
         "gate-short": Fact(found and kept(found.short), "{} of {}", f"of one kind in bfloat16, γ with several, {rests}"),
     }
     for key, gamma in zip(("large", "middle", "last"), FACTORS_GAMMAS, strict=True):
-        here = [run for run in single if run.spec.gamma == gamma]
-        facts[f"gate-{key}"] = Fact(_in_words(here) if here else None, "{} of {}", f"inferential, γ = {gamma:g}, {rests}")
-    count = sum(exact_kind(run) == MAPPINGS[0] for run in there)
-    facts["gate-symmetric"] = Fact(in_words(count) if there else None, "{}", f"symmetric, γ = {LARGE:g}, {rests}")
+        facts[f"gate-{key}"] = Fact(_in_words(_at(single, gamma)), "{} of {}", f"inferential, γ = {gamma:g}, {rests}")
+    facts["gate-symmetric"] = Fact(_in_words(there, MAPPINGS[0]), "{}", f"symmetric, γ = {LARGE:g}; {_AFTER}, {rests}")
     for name, offset in (("six", SYMMETRIC_OFFSET), ("ten", INFERENTIAL_OFFSET), ("sixteen", taught((4, 4)))):
         share = mean(share_of(run, [offset]) for run in there if has_counts(run))
-        facts[f"gate-{name}"] = Fact(share, "{:.0%}", f"mean share of key − {-offset}, γ = {LARGE:g}, {rests}")
+        facts[f"gate-{name}"] = Fact(share, "{:.0%}", f"mean share of key − {-offset}, γ = {LARGE:g}; {_AFTER}, {rests}")
     by = found.compare(lambda run: run.metrics["inferential"]) if found else None
     about = "inferential share, mean over runs"
     return facts | {
@@ -296,16 +301,18 @@ def gate_facts(found: Arms | None) -> dict[str, Fact]:
 def fresh_facts(*groups: Sequence[StoredRun]) -> dict[str, Fact]:
     """Of all new seeds in single precision with nothing changed, pre-norm: who memorizes at LARGE, who composes where."""
     runs = [run for group in groups for run in group]
-    large, less = [run for run in runs if run.spec.gamma == LARGE], small(runs)
+    large, less = _at(runs, LARGE), small(runs)
     rests = "pre-norm, nothing changed, all new seeds in single precision"
-    found = {"fresh-small": Fact(composing(less) if less else None, "{} of {}", f"inferential at γ > {LARGE:g}, {rests}")}
-    count = sum(exact_kind(run) == MAPPINGS[0] for run in large)
-    found["fresh-seeds"] = Fact(len(large) or None, "{}", f"seeds at γ = {LARGE:g}, {rests}")
-    found["fresh-large"] = Fact(_in_words(large)[0] if large else None, "{}", f"inferential at γ = {LARGE:g}, {rests}")
-    found["fresh-symmetric"] = Fact(in_words(count) if large else None, "{}", f"symmetric at γ = {LARGE:g}, {rests}")
+    here = f"at γ = {LARGE:g}, {rests}"
+    found = {
+        "fresh-small": Fact(composing(less) if less else None, "{} of {}", f"inferential at γ > {LARGE:g}, {rests}"),
+        "fresh-seeds": Fact(seeds(large) or None, "{}", f"seeds {here}"),
+        "fresh-large": Fact(_in_words(large), "{}", f"inferential {here}"),
+        "fresh-symmetric": Fact(_in_words(large, MAPPINGS[0]), "{}", f"symmetric {here}"),
+    }
     for key, gamma in zip(("middle", "last"), FACTORS_GAMMAS[1:], strict=True):
-        here = [run for run in less if run.spec.gamma == gamma]
-        found[f"fresh-{key}"] = Fact(composing(here) if here else None, "{} of {}", f"inferential at γ = {gamma:g}, {rests}")
+        some = _at(less, gamma)
+        found[f"fresh-{key}"] = Fact(composing(some) if some else None, "{} of {}", f"inferential at γ = {gamma:g}, {rests}")
     return found
 
 
@@ -315,11 +322,10 @@ def unchanged_facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
     facts = {}
     gammas = [*sorted({run.spec.gamma for run in runs}), None, None, None]
     for key, gamma, mapping in zip(("large", "middle", "last"), gammas, (MAPPINGS[0], *MAPPINGS[1:] * 2), strict=False):
-        here = [run for run in runs if run.spec.gamma == gamma]
-        count = (in_words(sum(exact_kind(run) == mapping for run in here)), in_words(len(here))) if here else None
+        here = [] if gamma is None else _at(runs, gamma)
         rests = f"pre-norm, nothing changed, {len(here)} new seeds in single precision" + (f", γ = {gamma:g}" if gamma else "")
         facts[f"unchanged-{key}"] = Fact(mean(run.metrics[mapping] for run in here), "{:.0%}", f"mean {mapping} share, {rests}")
-        facts[f"unchanged-{key}-runs"] = Fact(count, "{} of {}", f"{mapping}, {rests}")
+        facts[f"unchanged-{key}-runs"] = Fact(_in_words(here, mapping), "{} of {}", f"{mapping}, {rests}")
     return facts
 
 
@@ -330,11 +336,11 @@ def _facts_on_heads(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
     one = small(found.get(HEADS, []))
     for key, pick in (("middle", min), ("last", max)):
         gamma = pick((run.spec.gamma for run in [*five, *one]), default=0.0)
-        of_five, of_one = ([run for run in some if run.spec.gamma == gamma] for some in (five, one))
+        of_five, of_one = (_at(some, gamma) for some in (five, one))
         rests = f"inferential at γ = {gamma:g}; {_AFTER}"
         for name, some, who in (("five", of_five, "all but the norm after and one head"), ("heads", of_one, "one head")):
             facts[f"{name}-{key}"] = Fact(_in_words(some), "{} of {}", f"{who}: {rests}")
-    for key, some in (("low", [run for run in found.get(HEADS, []) if run.spec.gamma == LARGE]), ("high", smallest_start(one))):
+    for key, some in (("low", _at(found.get(HEADS, []), LARGE)), ("high", smallest_start(one))):
         value = mean(run.metrics["inferential"] for run in some)
         facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, {key} end of γ")
     shares = [run.metrics["inferential"] for run in one if exact_kind(run) == "inferential"]
@@ -358,5 +364,5 @@ def _facts_on_norm(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         "norm-learned": Fact(in_words(len(known)), "{}", rests),
         "norm-unlearned": Fact(in_words(len(others)), "{}", f"not {rests}"),
         "norm-close": Fact(close, "{}", f"of these, most answers −9, −10 or −11; not {rests}"),
-        "norm-learned-inferential": Fact(_in_words(known)[0], "{}", f"inferential of those {rests}"),
+        "norm-learned-inferential": Fact(_in_words(known), "{}", f"inferential of those {rests}"),
     }

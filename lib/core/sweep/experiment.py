@@ -105,13 +105,15 @@ def once_more(
     make_study: StudyFactory,
     specs: Callable[[str], Sequence[RunSpec]],
     models: tuple[type[AnyModel], ...] = (),
+    nudges: Sequence[int] = (0, 1),
 ) -> Experiment:
     """Runs of the laptop's profile (or of the smoke profile) once more, all in single precision, and again from initial weights
-    that are off by their last bit: what bfloat16 changes can be held against what such a bit does."""
+    that are off by their last bit: what bfloat16 changes can be held against what such a bit does. `nudges`: (1,) where the
+    first of these are stored by another experiment."""
 
     def profile_specs(profile: str) -> list[RunSpec]:
         runs = specs("smoke" if profile == "smoke" else "laptop") if profile in ("smoke", ROUNDINGS) else ()
         single = [replace(spec, experiment=name, train=replace(spec.train, precision="float32")) for spec in runs]
-        return [replace(spec, nudge=nudge) for spec in single for nudge in (0, 1)]
+        return [replace(spec, nudge=nudge) for spec in single for nudge in nudges]
 
     return Experiment(name, title, 1, make_study, profile_specs, own_profiles=(ROUNDINGS,), models=models)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from lib.core.read import roundings
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, asking, by_exact_test
 from lib.core.read.statistics import RARE
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
 from lib.language.arms import FITTED
-from lib.language.experiments import JUMP, LARGE, SCAN, SMALL, TURN
+from lib.language.experiments import JUMP, LARGE, NEW_SEEDS, SCAN, SMALL, TURN, rounded_scan_specs, scan_again
 from lib.language.scan_cogs import metrics
 
 LOW, HIGH, CLOSE = 0.1, 0.99, 0.01
@@ -113,6 +114,23 @@ def out_of_distribution(store: Store, profile: str) -> Measured:
     )
 
 
+def _half_lead(run: StoredRun) -> float:
+    """A run's share, counted for the small start: the lead is the sum of two such means."""
+    return run.metrics["test"] if (run.spec.gamma, run.spec.decay) == SMALL else -run.metrics["test"]
+
+
+MOST_SHIFT = 0.05
+"""By how much bfloat16 may shift a mean share of commands."""
+PRECISION = roundings.Question(
+    rounded_scan_specs,
+    scan_again,
+    {
+        "share right": (lambda run: run.metrics["test"], MOST_SHIFT),
+        "share right, an answer may go on": (lambda run: float(metrics.going_on([run])[0]), MOST_SHIFT),
+        "half the small start's lead": (_half_lead, MOST_SHIFT),
+    },
+)
+
 CLAIMS = asking(
     "language",
     Claim(
@@ -156,6 +174,16 @@ CLAIMS = asking(
         "not reported",
         f"{_LEARNED}; mean share at most {LOW:g} in both arms",
         jump,
+    ),
+    Claim(
+        "scan-roundings",
+        "ours",
+        "Fig 6a, new seeds",
+        'In bfloat16 both arms compose "turn left" as often as in single precision, but for what the last bit changes, too.',
+        "not asked",
+        f"{len(NEW_SEEDS)} new seeds of each arm, {SCAN['laptop'].middle:,} rows; {PRECISION.criterion}",
+        PRECISION.measure,
+        figure="20.2",
     ),
     Claim(
         "cogs-in",
