@@ -32,6 +32,7 @@ from lib.language.experiments import (
     adding_spec,
     adding_specs,
     gpt2_adding_specs,
+    gpt2_rates_specs,
     low_rate_specs,
     post_adding_specs,
 )
@@ -179,6 +180,38 @@ def test_start_and_decay_are_judged_one_by_one_in_gpt2s_form(alone: str, share: 
     runs = in_gpt2_form(0.91, 0.05, train, **{changed: share})
     assert judged(CLAIMS, f"adding-gpt2-{alone}", chain(*runs.values()))["status"] == status
     assert judged(CLAIMS, f"adding-gpt2-{alone}", [], "paper")["status"] == "not run"
+
+
+@pytest.mark.parametrize(
+    ("small", "train", "status"),
+    [
+        ({}, 0.99, "reproduced"),
+        ({}, 0.98, "too small to tell"),
+        ({2e-4: 0.895}, 0.99, "partly"),  # at one of the rates two runs lie among the large arm's
+        ({1e-3: 0.95, 2e-4: 0.95}, 0.99, "opposite"),
+    ],
+)
+def test_every_other_rate_is_asked_in_gpt2s_form(small: Mapping[float, float], train: float, status: str) -> None:
+    share = lambda rate, arm: 0.91 if arm == LARGE else small.get(rate, 0.3)
+    runs = [
+        planted_run(s, {"test": share(rate, tuple(arm)) - 0.01 * s.seed, "train": 0.5 if tuple(arm) == LARGE else train})
+        for (rate, *arm), specs in gpt2_rates_specs("laptop").items()
+        for s in specs
+    ]
+    assert judged(CLAIMS, "adding-gpt2-rates", runs)["status"] == status
+    assert judged(CLAIMS, "adding-gpt2-rates", runs[1:])["status"] == "not run"
+    assert judged(CLAIMS, "adding-gpt2-rates", [], "paper")["status"] == "not run"
+
+
+def test_runs_at_other_rates_differ_in_nothing_else() -> None:
+    low = gpt2_adding_specs("laptop")
+    for (rate, *arm), specs in gpt2_rates_specs("laptop").items():
+        for one, other in zip(specs, low[arm[0], arm[1]], strict=True):
+            same = {"rate": other.rate, "experiment": other.experiment, "train": other.train, "task": other.task}
+            assert replace(one, **same) == other
+            assert dict(one.task) | {"keep": ()} == dict(other.task) | {"keep": ()}
+            assert rate == one.rate != other.rate
+            assert one.train.steps >= other.train.steps
 
 
 ROW = torch.arange(402.0)[:, None] * torch.tensor([1.0, 0.0])

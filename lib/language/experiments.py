@@ -113,16 +113,36 @@ def adding_search(profile: str) -> list[RunSpec]:
 GPT2_SEEDS = (0, 1, 2, 3)
 
 
+def _in_gpt2_form(name: str, profile: str, arm: tuple[float, float], rate: float, times: float = 1) -> list[RunSpec]:
+    """Runs of the experiment `name` in GPT-2's form and in single precision, for so many times the steps of the profile."""
+    train = replace(_longer(ADDING[profile].train, times), precision="float32")
+    seeds = GPT2_SEEDS if profile == "laptop" else GPT2_SEEDS[:1]
+    specs = [adding_spec(profile, *arm, seed, form="GPT-2", rate=rate, train=train) for seed in seeds]
+    return [replace(spec, experiment=name) for spec in specs]
+
+
 def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
-    """{(γ, weight decay): runs} of the paper's two arms and of those between in GPT-2's form, in single precision, at the rate
-    at which one trial said that the large start adds and the small one does not; the profile paper has that form anyway."""
+    """{(γ, weight decay): runs} of the paper's two arms and of those between in GPT-2's form, at the rate at which one trial
+    said that the large start adds and the small one does not; the profile paper has that form anyway."""
     if check_profile(profile) == "paper":
         return {}
-    seeds = GPT2_SEEDS if profile == "laptop" else GPT2_SEEDS[:1]
-    setting = {"form": "GPT-2", "rate": LOW_RATE, "train": replace(ADDING[profile].train, precision="float32")}
+    return {arm: _in_gpt2_form("language-addition-gpt2", profile, arm, LOW_RATE) for arm in (LARGE, SMALL, *CROSSED)}
+
+
+GPT2_RATES = {1e-3: 1.0, 2e-4: 1.5}
+"""Learning rates beside LOW_RATE, the trials' higher one first, and for how many times as many steps: at 2e-4 for as much rate
+times steps as at LOW_RATE (our choice)."""
+
+
+def gpt2_rates_specs(profile: str) -> dict[tuple[float, float, float], list[RunSpec]]:
+    """{(learning rate, γ, weight decay): runs} of the paper's two arms in GPT-2's form, on the same seeds at other rates; the
+    profile paper has none."""
+    if check_profile(profile) == "paper":
+        return {}
     return {
-        arm: [replace(adding_spec(profile, *arm, seed, **setting), experiment="language-addition-gpt2") for seed in seeds]
-        for arm in (LARGE, SMALL, *CROSSED)
+        (rate, *arm): _in_gpt2_form("language-addition-rates", profile, arm, rate, times)
+        for rate, times in GPT2_RATES.items()
+        for arm in (LARGE, SMALL)
     }
 
 
@@ -160,6 +180,14 @@ ADDITION_SEARCH = Experiment(
 
 ADDITION_GPT2 = Experiment(
     "language-addition-gpt2", "Addition in GPT-2's form", VERSION, make_adding, in_one_list(gpt2_adding_specs), always
+)
+
+ADDITION_RATES = Experiment(
+    "language-addition-rates",
+    "Addition in GPT-2's form at other learning rates",
+    VERSION,
+    make_adding,
+    in_one_list(gpt2_rates_specs),
 )
 
 ADDITION_POST = Experiment(
@@ -503,9 +531,9 @@ def twin_search(profile: str) -> list[RunSpec]:
     return [*chains[TWIN], *chains[SHUFFLED], *alone] if profile != "smoke" else alone
 
 
-def _longer(train: TrainSpec, times: int = 2) -> TrainSpec:
+def _longer(train: TrainSpec, times: float = 2) -> TrainSpec:
     """So many times the steps, and as many evaluations."""
-    return _train(train.batch, times * train.steps, times * train.eval_every)
+    return _train(train.batch, round(times * train.steps), round(times * train.eval_every))
 
 
 def asking_search(profile: str) -> list[RunSpec]:
@@ -611,6 +639,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION,
     ADDITION_SEARCH,
     ADDITION_GPT2,
+    ADDITION_RATES,
     ADDITION_POST,
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-scan-new", "SCAN on new seeds", make_scan, new_scan_specs),

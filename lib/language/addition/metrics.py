@@ -26,6 +26,7 @@ from lib.language.experiments import (
     SQUARE,
     adding_specs,
     gpt2_adding_specs,
+    gpt2_rates_specs,
     low_rate_specs,
     post_adding_specs,
 )
@@ -81,6 +82,12 @@ def in_gpt2_form(store: Store, profile: str) -> dict[tuple[float, float], list[S
     """{(γ, weight decay): runs of GPT-2's form}; none where the profile has that form anyway. Raises LookupError where some
     are missing."""
     return {arm: load(specs, store) for arm, specs in gpt2_adding_specs(profile).items()}
+
+
+def at_rates(store: Store, profile: str) -> dict[tuple[float, float, float], list[StoredRun]]:
+    """{(learning rate, γ, weight decay): runs of GPT-2's form} at other rates; none for the profile paper. Raises LookupError
+    where some are missing."""
+    return {kind: load(specs, store) for kind, specs in gpt2_rates_specs(profile).items()}
 
 
 def on_new_seeds(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
