@@ -1,4 +1,4 @@
-"""Reason or Memorize: how initialization decides whether a transformer reasons or memorizes."""
+"""Reason or Memorize: does initialization decide whether a transformer reasons or memorizes?"""
 
 from __future__ import annotations
 

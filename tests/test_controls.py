@@ -12,9 +12,9 @@ from planted import Shelf, planted_run
 from lib.composition import controls
 from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING
 from lib.composition.flip import CONFIRM
-from lib.composition.phase_diagram.claims import CHAPTER_02, MOST_ROWS, _paper_size, arms, slower
-from lib.composition.phase_diagram.metrics import of_one_kind, rounded, rounded_facts
-from lib.composition.runs import learned_at
+from lib.composition.phase_diagram.claims import CHAPTER_02, _paper_size, arms
+from lib.composition.phase_diagram.metrics import of_one_kind, rounded, rounded_facts, slower
+from lib.composition.runs import MOST_ROWS, learned_at
 from lib.composition.study import OFFSETS
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
 from lib.core.read.fact import ABSENT
@@ -184,13 +184,19 @@ def test_kinds_are_held_against_those_in_single_precision_seed_by_seed() -> None
     assert [found[f"moved-{gamma}"] for gamma in (55, 95, 125)] == ["eight of eight", "one of two", ABSENT]
     assert [found[f"short-{gamma}"] for gamma in (55, 95, 125)] == [ABSENT, "four of eight", ABSENT]
     assert (found["moved-programs"], found["short-lost"]) == ("one of two", ABSENT)
-    assert (found["moved-exchanged"], found["moved-exchanged-p"]) == ("0.5", "0.5")  # neither or symmetric, for one of each
-    assert (found["short-exchanged"], found["short-exchanged-p"]) == ("4.0", "1")
+    assert (found["moved-exchanged-95"], found["moved-exchanged-95-p"]) == (
+        "0.5",
+        "0.5",
+    )
+    assert (found["short-exchanged-95"], found["short-exchanged-95-p"]) == ("4.0", "1")
+    assert (found["moved-all"], found["short-slower"]) == (ABSENT, ABSENT)
     near = lambda spec: (0.0, 0.9) if spec.seed < 204 else (0.0, 0.4)
     told = {"offsets": [0.6 * 200 * (offset == -11) + 0.4 * 200 * (offset == -10) for offset in OFFSETS] + [0]}
     close = lambda run: dataclasses.replace(run, metrics=run.metrics | told) if run.spec.gamma == 1.25 else run
     new = [close(run_of(run.spec, *near(run.spec))) if run.spec.gamma == 1.25 else run for run in new]
     found = shown([*moved, *halves, *last])
     assert (found["short-125"], found["short-gained"], found["short-lost"]) == ("three of eight", "four", "one")
+    found = shown([by(run_of(s, 1.0, 0.0), precision="float32" if s.nudge else "bfloat16") for s in [*nulls, *short]])
+    assert (found["moved-all"], found["short-all"], found["short-slower"]) == ("12 of 24", "12 of 24", "1.00 to 1.00")
     assert rounded(new, []) == {}
     assert rounded_facts({})["moved-programs"].text == ABSENT

@@ -54,6 +54,10 @@ def learned_at(run: StoredRun, share: float = LEARNED) -> float:
     return math.inf if step is None else float(step)
 
 
+MOST_ROWS = 0.9
+"""Share of training rows whose step is compared between roundings."""
+
+
 def log_steps(run: StoredRun, share: float) -> float:
     """The logarithm of the steps until this share of the training rows is right; of the last step where it never is."""
     return math.log(min(learned_at(run, share), run.steps))

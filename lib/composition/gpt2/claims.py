@@ -9,7 +9,7 @@ from typing import cast
 
 from lib.composition.gpt2 import metrics
 from lib.composition.phase_diagram.metrics import ends, largest
-from lib.composition.runs import MAPPINGS, REGION, learned_among, log_steps
+from lib.composition.runs import MAPPINGS, MOST_ROWS, REGION, learned_among, log_steps
 from lib.composition.trends import BY_GAMMA, GOES_WITH, slope
 from lib.composition.variations import (
     AGAIN,
@@ -100,9 +100,8 @@ def one_head(store: Store, profile: str) -> Measured:
     return _fewer(store, profile, HEADS)
 
 
-MOST_ROWS, MOST_SHIFT = 0.9, 0.1
-"""Share of training rows whose step is compared; by how much bfloat16 may shift a mean share of answers, or the mean
-logarithm of these steps."""
+MOST_SHIFT = 0.1
+"""By how much bfloat16 may shift a mean share of answers, or the mean logarithm of the steps to MOST_ROWS."""
 PRECISION = roundings.Question(
     rounded_specs,
     lambda profile: again(AGAIN, profile),

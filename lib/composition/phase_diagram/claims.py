@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -24,12 +23,12 @@ from lib.composition.runs import (
     FITTED,
     LEARNED,
     MAPPINGS,
+    MOST_ROWS,
     REGION,
     SHADOW,
     exact_kind,
     learned_among,
     learned_at,
-    log_steps,
     preference,
 )
 from lib.core.read.claim import (
@@ -49,7 +48,6 @@ from lib.core.read.statistics import (
     LEAD,
     SHARE,
     Trend,
-    bootstrap_indices,
     compare,
     difference_interval,
     fisher_exact,
@@ -297,8 +295,6 @@ def _diagram(store: Store, profile: str) -> Measured:
 
 # --- Controls. Their criteria were fixed before the first of their runs ---
 
-MOST_ROWS = 0.9
-"""Share of training rows whose step is compared between roundings."""
 ALIKE, LEAST_ALIKE = 2.0, 0.75
 """Between what factors the mean times to learn have to lie, with their interval; and the share of runs that has to learn."""
 LEVEL = 0.05
@@ -326,15 +322,6 @@ def arms(store: Store, profile: str) -> dict[str, list[StoredRun]]:
     return found
 
 
-def slower(short: Sequence[StoredRun], single: Sequence[StoredRun]) -> tuple[float, float, float]:
-    """By what factor the arm in bfloat16 takes longer to learn than the mean of the two in single precision: geometric mean
-    over seeds, each within its γ, and its 95 % interval by drawing seeds. A run that never learns counts with its last step."""
-    log, place = partial(log_steps, share=MOST_ROWS), metrics.place
-    ratio = np.array([log(run) - np.mean([log(r) for r in single if place(r) == place(run)]) for run in short])
-    low, high = interval(np.exp(ratio[bootstrap_indices(len(ratio), 2000)].mean(1)))
-    return float(np.exp(ratio.mean())), low, high
-
-
 def _rounding(store: Store, profile: str) -> Measured:
     found = arms(store, profile)
     single, moved, short = found.values()
@@ -348,7 +335,7 @@ def _rounding(store: Store, profile: str) -> Measured:
 
     same, null = (len(metrics.of_one_kind(metrics.paired(arm, single))) for arm in (short, moved))
     rare = fisher_exact([[same, len(single) - same], [null, len(single) - null]], "less")
-    _, low, high = slower(short, known)
+    _, low, high = metrics.slower(short, known)
     least = min(len(learned_among(group)) / len(group) for group in found.values())
     parts = (
         Part("smallest share that learns", least, ">=", LEAST_ALIKE, given=True),

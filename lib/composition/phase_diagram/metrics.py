@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -20,7 +21,17 @@ from lib.composition.controls import ROUNDING_GAMMAS
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
-from lib.composition.runs import MAJORITY, MAPPINGS, exact_kind, learned_among, learned_at, offsets_by_key, preference
+from lib.composition.runs import (
+    MAJORITY,
+    MAPPINGS,
+    MOST_ROWS,
+    exact_kind,
+    learned_among,
+    learned_at,
+    log_steps,
+    offsets_by_key,
+    preference,
+)
 from lib.composition.separation import SEPARATION
 from lib.composition.spectra import keys_embedding
 from lib.composition.study import LOW_KEYS, OFFSETS, histogram
@@ -42,7 +53,9 @@ from lib.core.read.statistics import (
     SHARE,
     Trend,
     agreement_by_chance,
+    bootstrap_indices,
     fisher_exact,
+    interval,
     mean_interval,
     runs_to_tell,
     sign_test_by,
@@ -624,24 +637,44 @@ def of_one_kind(pairs: Sequence[tuple[StoredRun, StoredRun]]) -> list[tuple[Stor
     return [pair for pair in pairs if exact_kind(pair[0]) == exact_kind(pair[1])]
 
 
+def slower(short: Sequence[StoredRun], single: Sequence[StoredRun]) -> tuple[float, float, float]:
+    """By what factor the arm in bfloat16 takes longer to learn than the mean of the two in single precision: geometric mean
+    over seeds, each within its γ, and its 95 % interval by drawing seeds. A run that never learns counts with its last step."""
+    log = partial(log_steps, share=MOST_ROWS)
+    ratio = np.array([log(run) - np.mean([log(r) for r in single if place(r) == place(run)]) for run in short])
+    low, high = interval(np.exp(ratio[bootstrap_indices(len(ratio), 2000)].mean(1)))
+    return float(np.exp(ratio.mean())), low, high
+
+
 def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     """How many runs keep the kind of their seed in single precision, by what was changed and by γ, beside how many would if
-    seeds were exchanged; and what becomes of the others at the smallest start."""
+    seeds were exchanged; what becomes of the others at the smallest start; and how much longer bfloat16 takes to learn."""
     found = {}
     _, middle, high = ROUNDING_GAMMAS
     at = lambda arm, gamma: [p for p in paired(arms.get(arm, ()), arms.get(SINGLE, ())) if p[0].spec.gamma == gamma]
+    single, moved, short = (arms.get(arm, ()) for arm in (SINGLE, MOVED, SHORT))
+    whole = bool(single) and len(single) == len(moved) == len(short)
+    kept = [(len(of_one_kind(paired(arm, single))), len(single)) for arm in (moved, short)]
+    rests = "stored runs of the kind of their seed in single precision, all γ"
+    found["moved-all"] = Fact(kept[0] if whole else None, "{} of {}", f"{rests}, {MOVED}")
+    found["short-all"] = Fact(kept[1] if whole else None, "{} of {}", f"{rests}, {SHORT}")
+    slow = slower(short, [*single, *moved])[1:] if whole else None
+    rests = f"times as long to {MOST_ROWS:.0%} of the training rows in {SHORT}, 95 % interval of the mean"
+    found["short-slower"] = Fact(slow, "{:.2f} to {:.2f}", rests)
     for name, arm in (("moved", MOVED), ("short", SHORT)):
         for gamma in ROUNDING_GAMMAS:
             here = at(arm, gamma)
             kept = (in_words(len(of_one_kind(here))), in_words(len(here))) if here else None
             rests = f"stored runs of the kind of their seed in single precision, {arm}, γ = {gamma:g}"
             found[f"{name}-{100 * gamma:.0f}"] = Fact(kept, "{} of {}", rests)
+        for gamma in (middle, high):
+            pairs = at(arm, gamma)
+            kinds = [[exact_kind(pair[i]) for pair in pairs] for i in (0, 1)]
+            chance = agreement_by_chance(*kinds) if pairs else (None, None)
+            rests, key = f"{arm}, γ = {gamma:g}, over all ways to exchange seeds", f"{name}-exchanged-{100 * gamma:.0f}"
+            found[key] = Fact(chance[0], "{:.1f}", f"runs of one kind, mean, {rests}")
+            found[f"{key}-p"] = Fact(chance[1], "{:.2g}", f"how often in as many as here, {rests}")
         pairs = at(arm, middle)
-        kinds = [[exact_kind(pair[i]) for pair in pairs] for i in (0, 1)]
-        chance = agreement_by_chance(*kinds) if pairs else (None, None)
-        rests = f"{arm}, γ = {middle:g}, over all ways to exchange seeds"
-        found[f"{name}-exchanged"] = Fact(chance[0], "{:.1f}", f"runs of one kind, mean, {rests}")
-        found[f"{name}-exchanged-p"] = Fact(chance[1], "{:.2g}", f"how often in as many as here, {rests}")
         other = sum(len({run.provenance["program"] for run in pair}) > 1 for pair in pairs)
         counted = (in_words(other), in_words(len(pairs))) if pairs else None
         rests = f"{arm}, γ = {middle:g}, trained by another program than the twin"

@@ -78,7 +78,7 @@ PAPERS = (LARGE, SMALL)
 FOUR = (*PAPERS, *CROSSED)
 OURS = tuple(arm for arm in ARMS if arm not in PAPERS)
 IN, OUT_OF = "in distribution", "21 cases"
-SCAN_NAME = 'SCAN, "turn left"'
+SCAN_NAME = "SCAN, “turn left”"
 
 
 def some(runs: Runs, arms: Sequence[Arm] = tuple(ARMS), main: str = "", size: int = 0) -> list[StoredRun]:
@@ -611,7 +611,7 @@ def cogs_word_rows(runs: Runs, seed: int) -> list[tuple[str, ...]]:
 
 def scan_dials(runs: Runs) -> dict[str, Any]:
     """What lib.book.dials needs: shares of commands that are right along training, by size and arm."""
-    lines = {"test": ('commands with "turn left"', "test"), "train": ("commands of training", "train")}
+    lines = {"test": ("commands with ‘turn left’", "test"), "train": ("commands of training", "train")}
     return arms.dials_by_size(runs, TURN, "commands", "share of rows right", lines)
 
 
