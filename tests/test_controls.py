@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ def judged(name: str, store: Shelf) -> dict[str, Any]:
 
 
 def test_each_control_has_its_own_profile() -> None:
-    assert [len(e.specs(ONE_GPU)) for e in controls.CONTROLS] == [48, 32, 24, 12]
+    assert [len(e.specs(ONE_GPU)) for e in controls.CONTROLS] == [48, 24, 32, 24, 12]
     for experiment in controls.CONTROLS:
         assert experiment.specs("laptop") == experiment.specs("paper") == []
         assert {spec.model.d_model for spec in experiment.specs("smoke")} == {16}
@@ -161,6 +162,27 @@ def test_times_are_those_to_nine_tenths_of_the_rows() -> None:
     assert len(of_one_kind([(one, one), (one, twice)])) == 1
 
 
+@pytest.mark.parametrize(
+    ("short", "status", "failed"),
+    [
+        (lambda spec: (0.9, 0.0) if spec.seed % 2 else (0.0, 0.9), REPRODUCED, []),
+        (lambda spec: (0.0, 0.1) if spec.seed % 2 else (0.0, 0.45), PARTLY, ["more runs"]),  # further off, and undecided
+        (lambda spec: (0.0, 0.41), PARTLY, ["more runs"]),
+        (lambda spec: (0.0, 0.4), OPPOSITE, ["bfloat16 leads", "more runs"]),
+    ],
+)
+def test_further_than_the_last_bit(short: Shares, status: str, failed: list[str]) -> None:
+    """In single precision shares are .4 and .405, of neither kind."""
+    shares = lambda spec: short(spec) if spec.train.precision == "any" else (0.0, 0.4 + 0.005 * spec.nudge)
+    found = judged("rounding-further", shelf(controls.FURTHER, shares))
+    assert found["status"] == status
+    assert [name for name, told in product(found["failed"], failed) if name.startswith(told)] == found["failed"]
+    plain = [run_of(spec, 0.0, 0.5) for spec in controls.FURTHER.specs(ONE_GPU)]
+    assert judged("rounding-further", Shelf(plain[1:]))["status"] == NOT_RUN
+    wide = [dataclasses.replace(run, provenance={"precision": "float32"}) for run in plain]
+    assert judged("rounding-further", Shelf(wide))["status"] == NOT_RUN
+
+
 def test_too_few_that_learn_tell_nothing() -> None:
     assert judged("paper-size", shelf(PAPER_SIZE, by_gamma({0.5: (1.0, 0.0)}), train=0.95))["status"] == TOO_SMALL
 
@@ -198,5 +220,8 @@ def test_kinds_are_held_against_those_in_single_precision_seed_by_seed() -> None
     assert (found["short-125"], found["short-gained"], found["short-lost"]) == ("three of eight", "four", "one")
     found = shown([by(run_of(s, 1.0, 0.0), precision="float32" if s.nudge else "bfloat16") for s in [*nulls, *short]])
     assert (found["moved-all"], found["short-all"], found["short-slower"]) == ("12 of 24", "12 of 24", "1.00 to 1.00")
+    assert [found[f"{arm}-neither"] for arm in ("single", "moved", "short")] == ["four", "none", "none"]
+    assert (found["rounded-smaller"], found["short-far"], found["moved-far"]) == ("16", "0.33", "0.65")
+    assert found["short-far-p"] == "1"
     assert rounded(new, []) == {}
     assert rounded_facts({})["moved-programs"].text == ABSENT

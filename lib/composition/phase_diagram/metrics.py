@@ -48,16 +48,20 @@ from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import memoized, seeds
+from lib.core.read.roundings import Arms
 from lib.core.read.statistics import (
     LEAD,
     SHARE,
+    Comparison,
     Trend,
     agreement_by_chance,
     bootstrap_indices,
+    compare,
     fisher_exact,
     interval,
     mean_interval,
     runs_to_tell,
+    sign_flips,
     sign_test_by,
     slope,
     spearman,
@@ -622,6 +626,31 @@ def rounded(new: Sequence[StoredRun], again: Sequence[StoredRun]) -> dict[str, l
     return {arm: sorted(runs, key=place) for arm, runs in found.items()} if again else {}
 
 
+def by_rounding(again: Sequence[StoredRun]) -> Arms:
+    """Runs in bfloat16, in single precision, and off by the last bit, of which one experiment has all three. Raises LookupError
+    where those that may be in bfloat16 are not."""
+    runs = sorted(again, key=place)
+    single, moved = ([r for r in runs if r.spec.train.precision == "float32" and r.spec.nudge == nudge] for nudge in (0, 1))
+    short = [run for run in runs if run.spec.train.precision == "any"]
+    if any(run.provenance["precision"] != "bfloat16" for run in short):
+        raise LookupError("the runs to compare with are not all in bfloat16, which this machine may not have")
+    return Arms(short, single, moved)
+
+
+def decided_more(found: Arms) -> Comparison:
+    """Are more runs in bfloat16 of one of the two kinds? Exact p of the three roundings exchanged within a γ and seed."""
+    runs = [*found.short, *found.single, *found.moved]
+    is_short = [True] * len(found.short) + [False] * (len(found.single) + len(found.moved))
+    return compare([exact_kind(run) in MAPPINGS for run in runs], is_short, [place(run) for run in runs])
+
+
+def further_off(found: Arms) -> tuple[float, float, float]:
+    """How far the inferential share of a run in bfloat16 is from the two others, how far these are from each other, mean over
+    runs; and exact one-sided p of the differences' signs."""
+    by = found.compare(lambda run: run.metrics["inferential"])
+    return float(by.far.mean()), float(by.null.mean()), sign_flips(by.far - by.null, "greater")
+
+
 def place(run: StoredRun) -> tuple[float, int]:
     """Its γ and seed."""
     return run.spec.gamma, run.spec.seed
@@ -639,7 +668,7 @@ def of_one_kind(pairs: Sequence[tuple[StoredRun, StoredRun]]) -> list[tuple[Stor
 
 def slower(short: Sequence[StoredRun], single: Sequence[StoredRun]) -> tuple[float, float, float]:
     """By what factor the arm in bfloat16 takes longer to learn than the mean of the two in single precision: geometric mean
-    over seeds, each within its γ, and its 95 % interval by drawing seeds. A run that never learns counts with its last step."""
+    over seeds, each within its γ, and its 95 % interval by drawing runs. A run that never learns counts with its last step."""
     log = partial(log_steps, share=MOST_ROWS)
     ratio = np.array([log(run) - np.mean([log(r) for r in single if place(r) == place(run)]) for run in short])
     low, high = interval(np.exp(ratio[bootstrap_indices(len(ratio), 2000)].mean(1)))
@@ -679,6 +708,17 @@ def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         counted = (in_words(other), in_words(len(pairs))) if pairs else None
         rests = f"{arm}, γ = {middle:g}, trained by another program than the twin"
         found[f"{name}-programs"] = Fact(counted, "{} of {}", rests)
+    smaller = [[run for run in arm if run.spec.gamma > ROUNDING_GAMMAS[0]] for arm in (single, moved, short)]
+    for name, arm, some in zip(("single", "moved", "short"), (SINGLE, MOVED, SHORT), smaller, strict=True):
+        count = in_words(sum(exact_kind(run) not in MAPPINGS for run in some))
+        found[f"{name}-neither"] = Fact(count if whole else None, "{}", f"of neither kind beyond {_LEAST}, {arm}")
+    count, rests = in_words(len(smaller[0])), f"runs of each rounding beyond {_LEAST}"
+    found["rounded-smaller"] = Fact(count if whole else None, "{}", rests)
+    off = further_off(Arms(*([r for r in arm if r.spec.gamma == high] for arm in (short, single, moved)))) if whole else None
+    rests = f"inferential share, γ = {high:g}, mean over runs"
+    found["short-far"] = Fact(off and off[0], "{:.2f}", f"distance of bfloat16 from both others, {rests}")
+    found["moved-far"] = Fact(off and off[1], "{:.2f}", f"distance of these two, {rests}")
+    found["short-far-p"] = Fact(off and off[2], "{:.2g}", f"exact one-sided sign-flip test of the distances, {rests}")
     last, rests = at(SHORT, high), f"in single precision, {SHORT}, γ = {high:g}"
     gained = sum(exact_kind(was) == "neither" and composes(was) and exact_kind(run) == MAPPINGS[1] for run, was in last)
     lost = sum((exact_kind(was), exact_kind(run)) == MAPPINGS[::-1] for run, was in last)
@@ -689,6 +729,7 @@ def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     }
 
 
+_LEAST = f"γ = {ROUNDING_GAMMAS[0]:g}"
 _TO_TELL = "runs a side that Fisher's one-sided test needs, p at most .05 in 80 % of all cases"
 
 
