@@ -25,6 +25,7 @@ from lib.core.train.plan import training_work
 from lib.in_context.out_of_domain import claims as icl
 from lib.language import cogs, scan
 from lib.language.experiments import COGS, cogs_specs, scan_specs
+from lib.language.scan_cogs import claims as scan_cogs
 from lib.language.study import cogs_data
 from lib.reasoning_bias.memory_and_reasoning import claims as bias
 
@@ -74,10 +75,13 @@ Compared = dict[str, tuple[Comparison, float]]
 """{what is compared: (numbers, how far they may be off)}, as lib.core.read.roundings has them."""
 
 
+LEAD = "lead"
+"""Made of the shares above it, so that it is as far off as they are."""
 COMPARED = {
     "Chapter 9": (("memory", "held"), bias.PRECISION),
     "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
     "Pre-norm of chapter 8": (("symmetric", "inferential", "steps"), gpt2.PRECISION),
+    "SCAN of chapter 20": (("scan", "open", LEAD), scan_cogs.PRECISION),
 }
 """{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""
 
@@ -99,11 +103,10 @@ def rounding_facts(found: Mapping[str, Compared]) -> dict[str, Fact]:
             shift = f"mean over seeds of bfloat16 less single precision, with its 95 % interval, {title}"
             far = f"mean distance of bfloat16 from both trainings in single precision, {title}"
             bit = f"mean distance by the last bit of the weights, {title}"
-            facts |= {
-                f"rounded-{name}": Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift),
-                f"rounded-{name}-far": Fact(c and float(c.far.mean()), "{:.3f}", far),
-                f"rounded-{name}-bit": Fact(c and float(c.null.mean()), "{:.3f}", bit),
-            }
+            facts[f"rounded-{name}"] = Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift)
+            if name != LEAD:
+                facts[f"rounded-{name}-far"] = Fact(c and float(c.far.mean()), "{:.3f}", far)
+                facts[f"rounded-{name}-bit"] = Fact(c and float(c.null.mean()), "{:.3f}", bit)
     return facts
 
 

@@ -18,7 +18,7 @@ from lib.composition.study import make_study
 from lib.core.record.result import RunResult
 from lib.core.record.spec import RunSpec, TrainSpec
 from lib.core.record.store import Store, StoredRun, load_stored
-from lib.core.sweep.experiment import Experiment, check_profile
+from lib.core.sweep.experiment import Experiment, always, check_profile
 
 ONE_GPU = "one-gpu"
 """The profile: what takes one GPU minutes, and a laptop days."""
@@ -92,7 +92,7 @@ def depth_specs(profile: str) -> list[RunSpec]:
     return [spec for depth in DEPTHS for spec in _runs(DEPTHS_NAME, profile, DEPTH_GAMMAS, DEPTH_SEEDS, depth=depth)]
 
 
-DEEP = _control(DEPTHS_NAME, "New seeds of three and four layers", depth_specs)
+DEEP = _control(DEPTHS_NAME, "New seeds of three and four layers", depth_specs, keep=always)
 
 # --- The paper's own size: its width, rows, batch, warm-up and decay, and the learning rate of its schedule ---
 
