@@ -75,13 +75,11 @@ Compared = dict[str, tuple[Comparison, float]]
 """{what is compared: (numbers, how far they may be off)}, as lib.core.read.roundings has them."""
 
 
-LEAD = "lead"
-"""Made of the shares above it, so that it is as far off as they are."""
 COMPARED = {
     "Chapter 9": (("memory", "held"), bias.PRECISION),
     "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
     "Pre-norm of chapter 8": (("symmetric", "inferential", "steps"), gpt2.PRECISION),
-    "SCAN of chapter 20": (("scan", "open", LEAD), scan_cogs.PRECISION),
+    "SCAN of chapter 20": (("scan", "open", "lead"), scan_cogs.PRECISION),
 }
 """{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""
 
@@ -98,13 +96,14 @@ def roundings(store: Store) -> dict[str, Compared]:
 def rounding_facts(found: Mapping[str, Compared]) -> dict[str, Fact]:
     """Of every number that is compared; nothing where it is not."""
     facts = {}
-    for title, (names, _) in COMPARED.items():
-        for name, c in zip(names, [c for c, _ in found.get(title, {}).values()] or [None] * len(names), strict=True):
+    for title, (names, question) in COMPARED.items():
+        for name, what in zip(names, question.numbers, strict=True):
+            c = found[title][what][0] if title in found else None
             shift = f"mean over seeds of bfloat16 less single precision, with its 95 % interval, {title}"
             far = f"mean distance of bfloat16 from both trainings in single precision, {title}"
             bit = f"mean distance by the last bit of the weights, {title}"
             facts[f"rounded-{name}"] = Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift)
-            if name != LEAD:
+            if what not in question.derived:  # it is as far off as what it is made of
                 facts[f"rounded-{name}-far"] = Fact(c and float(c.far.mean()), "{:.3f}", far)
                 facts[f"rounded-{name}-bit"] = Fact(c and float(c.null.mean()), "{:.3f}", bit)
     return facts

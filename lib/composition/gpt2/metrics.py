@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -58,9 +58,11 @@ def composing(runs: Sequence[StoredRun]) -> tuple[int, int]:
     return sum(exact_kind(run) == MAPPINGS[1] for run in runs), len(runs)
 
 
-def _in_words(runs: Sequence[StoredRun], kind: str = MAPPINGS[1]) -> tuple[str, str] | None:
+def _counted(
+    runs: Sequence[StoredRun], kind: str = MAPPINGS[1], write: Callable[[int], str] = in_words
+) -> tuple[str, str] | None:
     """How many runs, of how many, are of a kind, to be read; None where there are no runs."""
-    return (in_words(sum(exact_kind(run) == kind for run in runs)), in_words(len(runs))) if runs else None
+    return (write(sum(exact_kind(run) == kind for run in runs)), write(len(runs))) if runs else None
 
 
 def _at(runs: Sequence[StoredRun], gamma: float) -> list[StoredRun]:
@@ -145,7 +147,7 @@ def facts(
             facts[f"{short}-{mapping}"] = Fact(best.mean[mapping][mapping], "{:.0%}", rests)
     if first_set := smallest_start(by_norm.get("pre-norm", [])):
         rests = f"inferential, pre-norm, γ = {first_set[0].spec.gamma:g}, the first seeds"
-        facts["pre-last"] = Fact(_in_words(first_set), "{} of {}", rests)
+        facts["pre-last"] = Fact(_counted(first_set), "{} of {}", rests)
     changed = {name: runs for name, runs in found.items() if runs}
     facts |= _facts_on_twins(twins)
     fresh = fresh_facts(changed.get(NOTHING, []), (until or {}).get(NOTHING, []), rounded.single if rounded else [])
@@ -166,7 +168,7 @@ def until_facts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
         runs = found.get(name, [])
         rests = f"new seeds at γ > {LARGE:g}, until they have learned, changed: {name}"
-        facts[f"until-{key}"] = Fact(composing(runs) if runs else None, "{} of {}", f"inferential, {rests}")
+        facts[f"until-{key}"] = Fact(_counted(runs, write=str), "{} of {}", f"inferential, {rests}")
         if name == NORM:
             some = sum(exact_kind(run) == MAPPINGS[0] for run in runs)
             facts["until-norm-symmetric"] = Fact(some if runs else None, "{}", f"symmetric, {rests}")
@@ -178,9 +180,7 @@ def until_facts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
             facts[f"until-{key}-p"] = Fact(p, "{:.2g}", rests)
     last = smallest_start(found.get(HEADS, []))
     rests = f"one head, γ = {last[0].spec.gamma:g}, new seeds" if last else "one head"
-    facts["until-one-symmetric"] = Fact(
-        (sum(exact_kind(run) == MAPPINGS[0] for run in last), len(last)) if last else None, "{} of {}", f"symmetric, {rests}"
-    )
+    facts["until-one-symmetric"] = Fact(_counted(last, MAPPINGS[0], str), "{} of {}", f"symmetric, {rests}")
     facts["until-one-share"] = Fact(
         mean(run.metrics["inferential"] for run in last), "{:.0%}", f"inferential answers, mean, {rests}"
     )
@@ -236,15 +236,15 @@ def _facts_on_parts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         "kept": Fact(in_words(len(kept)), "{}", f"of the other factors, those that leave an exact p of at most {RARE:g}"),
         "factors": Fact(in_words(len(parts)), "{}", "factors beside the norm"),
         "small-others": Fact(" to ".join(ranging), "{}", f"inferential, each of the other parts changed: {counted}"),
-        "large-inferential": Fact(_in_words(first), "{}", f"inferential {there}"),
-        "large-symmetric": Fact(_in_words(first, MAPPINGS[0]), "{}", f"symmetric {there}; {_AFTER}"),
+        "large-inferential": Fact(_counted(first), "{}", f"inferential {there}"),
+        "large-symmetric": Fact(_counted(first, MAPPINGS[0]), "{}", f"symmetric {there}; {_AFTER}"),
         "large-runs": Fact(len(first), "{}", there),
     }
     for key, name in (("nothing", NOTHING), ("norm", NORM), ("heads", HEADS)):
         if name in found:
             runs = small(found[name])
             if name != HEADS:
-                facts[f"small-{key}"] = Fact(_in_words(runs), "{} of {}", f"inferential, changed: {name}; {counted}")
+                facts[f"small-{key}"] = Fact(_counted(runs), "{} of {}", f"inferential, changed: {name}; {counted}")
                 rests = f"exact p of more inferential answers at γ > {LARGE:g}, changed: {name}"
                 facts[f"p-{key}"] = Fact(turned[name].p, "{:.3f}", rests)
     if {NOTHING, NORM} <= set(found):
@@ -284,8 +284,8 @@ def gate_facts(found: Arms | None) -> dict[str, Fact]:
         "gate-short": Fact(found and kept(found.short), "{} of {}", f"of one kind in bfloat16, γ with several, {rests}"),
     }
     for key, gamma in zip(("large", "middle", "last"), FACTORS_GAMMAS, strict=True):
-        facts[f"gate-{key}"] = Fact(_in_words(_at(single, gamma)), "{} of {}", f"inferential, γ = {gamma:g}, {rests}")
-    facts["gate-symmetric"] = Fact(_in_words(there, MAPPINGS[0]), "{}", f"symmetric, γ = {LARGE:g}; {_AFTER}, {rests}")
+        facts[f"gate-{key}"] = Fact(_counted(_at(single, gamma)), "{} of {}", f"inferential, γ = {gamma:g}, {rests}")
+    facts["gate-symmetric"] = Fact(_counted(there, MAPPINGS[0]), "{}", f"symmetric, γ = {LARGE:g}; {_AFTER}, {rests}")
     for name, offset in (("six", SYMMETRIC_OFFSET), ("ten", INFERENTIAL_OFFSET), ("sixteen", taught((4, 4)))):
         share = mean(share_of(run, [offset]) for run in there if has_counts(run))
         facts[f"gate-{name}"] = Fact(share, "{:.0%}", f"mean share of key − {-offset}, γ = {LARGE:g}; {_AFTER}, {rests}")
@@ -305,14 +305,14 @@ def fresh_facts(*groups: Sequence[StoredRun]) -> dict[str, Fact]:
     rests = "pre-norm, nothing changed, all new seeds in single precision"
     here = f"at γ = {LARGE:g}, {rests}"
     found = {
-        "fresh-small": Fact(composing(less) if less else None, "{} of {}", f"inferential at γ > {LARGE:g}, {rests}"),
+        "fresh-small": Fact(_counted(less, write=str), "{} of {}", f"inferential at γ > {LARGE:g}, {rests}"),
         "fresh-seeds": Fact(seeds(large) or None, "{}", f"seeds {here}"),
-        "fresh-large": Fact(_in_words(large), "{}", f"inferential {here}"),
-        "fresh-symmetric": Fact(_in_words(large, MAPPINGS[0]), "{}", f"symmetric {here}"),
+        "fresh-large": Fact(_counted(large), "{}", f"inferential {here}"),
+        "fresh-symmetric": Fact(_counted(large, MAPPINGS[0]), "{}", f"symmetric {here}"),
     }
     for key, gamma in zip(("middle", "last"), FACTORS_GAMMAS[1:], strict=True):
         some = _at(less, gamma)
-        found[f"fresh-{key}"] = Fact(composing(some) if some else None, "{} of {}", f"inferential at γ = {gamma:g}, {rests}")
+        found[f"fresh-{key}"] = Fact(_counted(some, write=str), "{} of {}", f"inferential at γ = {gamma:g}, {rests}")
     return found
 
 
@@ -325,7 +325,7 @@ def unchanged_facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
         here = [] if gamma is None else _at(runs, gamma)
         rests = f"pre-norm, nothing changed, {len(here)} new seeds in single precision" + (f", γ = {gamma:g}" if gamma else "")
         facts[f"unchanged-{key}"] = Fact(mean(run.metrics[mapping] for run in here), "{:.0%}", f"mean {mapping} share, {rests}")
-        facts[f"unchanged-{key}-runs"] = Fact(_in_words(here, mapping), "{} of {}", f"{mapping}, {rests}")
+        facts[f"unchanged-{key}-runs"] = Fact(_counted(here, mapping), "{} of {}", f"{mapping}, {rests}")
     return facts
 
 
@@ -339,7 +339,7 @@ def _facts_on_heads(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
         of_five, of_one = (_at(some, gamma) for some in (five, one))
         rests = f"inferential at γ = {gamma:g}; {_AFTER}"
         for name, some, who in (("five", of_five, "all but the norm after and one head"), ("heads", of_one, "one head")):
-            facts[f"{name}-{key}"] = Fact(_in_words(some), "{} of {}", f"{who}: {rests}")
+            facts[f"{name}-{key}"] = Fact(_counted(some), "{} of {}", f"{who}: {rests}")
     for key, some in (("low", _at(found.get(HEADS, []), LARGE)), ("high", smallest_start(one))):
         value = mean(run.metrics["inferential"] for run in some)
         facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, {key} end of γ")
@@ -364,5 +364,5 @@ def _facts_on_norm(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
         "norm-learned": Fact(in_words(len(known)), "{}", rests),
         "norm-unlearned": Fact(in_words(len(others)), "{}", f"not {rests}"),
         "norm-close": Fact(close, "{}", f"of these, most answers −9, −10 or −11; not {rests}"),
-        "norm-learned-inferential": Fact(_in_words(known), "{}", f"inferential of those {rests}"),
+        "norm-learned-inferential": Fact(_counted(known), "{}", f"inferential of those {rests}"),
     }

@@ -44,6 +44,7 @@ from lib.core.read.claim import (
     in_settings,
 )
 from lib.core.read.measures import seeds
+from lib.core.read.roundings import Arms
 from lib.core.read.statistics import (
     LEAD,
     SHARE,
@@ -310,23 +311,21 @@ def _whole(experiment: Experiment, store: Store, profile: str) -> list[StoredRun
     return runs
 
 
-def arms(store: Store, profile: str) -> dict[str, list[StoredRun]]:
-    """The same seeds and γ in three arms: single precision, the same off by the last bit of its initial weights, bfloat16.
-
-    Raises LookupError where one of them is not whole.
-    """
-    runs = _whole(controls.ROUNDING, store, profile)
-    wanted = [s for s in CONFIRM.specs("laptop") if s.gamma in controls.ROUNDING_GAMMAS]
-    found = metrics.rounded(load_stored(wanted, store), runs)
-    if {len(group) for group in found.values()} != {len(wanted)}:
-        raise LookupError("some runs of the comparison of roundings are not stored, or an arm is of two precisions")
+def _arms(runs: Sequence[StoredRun], new: Sequence[StoredRun] = ()) -> Arms:
+    found = metrics.rounded(new, runs)
+    if not found.whole:
+        raise LookupError("the arms of a comparison of roundings are not whole: some runs are not stored, or not in bfloat16")
     return found
 
 
+def _least_learned(found: Arms) -> Part:
+    least = min(len(learned_among(group)) / len(group) for group in found.named.values())
+    return Part("smallest share that learns", least, ">=", LEAST_ALIKE, given=True)
+
+
 def _rounding(store: Store, profile: str) -> Measured:
-    found = arms(store, profile)
-    single, moved, short = found.values()
-    known = [*single, *moved]
+    found = _arms(_whole(controls.ROUNDING, store, profile), load_stored(CONFIRM.specs("laptop"), store))
+    short, known = found.short, [*found.single, *found.moved]
     gammas = [run.spec.gamma for run in (*short, *known)]
     is_short = [True] * len(short) + [False] * len(known)
 
@@ -334,17 +333,17 @@ def _rounding(store: Store, profile: str) -> Measured:
         p = two_sided([min(of(run), 1e9) for run in (*short, *known)], is_short, gammas)
         return Part(f"{name}: two-sided p", p, ">=", LEVEL, "{:.2g}", failure=OPPOSITE)
 
-    same, null = (len(metrics.of_one_kind(metrics.paired(arm, single))) for arm in (short, moved))
-    rare = fisher_exact([[same, len(single) - same], [null, len(single) - null]], "less")
+    every = len(short)
+    same, null = (len(metrics.of_one_kind(metrics.paired(arm, found.single))) for arm in (short, found.moved))
+    rare = fisher_exact([[same, every - same], [null, every - null]], "less")
     _, low, high = metrics.slower(short, known)
-    least = min(len(learned_among(group)) / len(group) for group in found.values())
     parts = (
-        Part("smallest share that learns", least, ">=", LEAST_ALIKE, given=True),
+        _least_learned(found),
         apart(f"steps to {MOST_ROWS:.0%} of the training rows", lambda run: learned_at(run, MOST_ROWS)),
         apart("share inferential", lambda run: run.metrics["inferential"]),
         apart("share symmetric", lambda run: run.metrics["symmetric"]),
         Part(
-            f"kinds kept ({same} of {len(single)}) no less often than by the last bit ({null}): p",
+            f"kinds kept ({same} of {every}) no less often than by the last bit ({null}): p",
             rare,
             ">=",
             LEVEL,
@@ -358,16 +357,11 @@ def _rounding(store: Store, profile: str) -> Measured:
 
 
 def _further(store: Store, profile: str) -> Measured:
-    found = metrics.by_rounding(_whole(controls.FURTHER, store, profile))
-    arms = (found.short, found.single, found.moved)
-    least = min(len(learned_among(group)) / len(group) for group in arms)
-    *_, p = metrics.further_off(found)
-    more = metrics.decided_more(found)
-    far = found.compare(lambda run: run.metrics["inferential"])
-    _, nearer, rarest = flips_either_way(far.far - far.null)
+    found = _arms(_whole(controls.FURTHER, store, profile))
+    further, more = flips_either_way(metrics.inferential(found).further), metrics.decided_more(found)
     parts = (
-        Part("smallest share that learns", least, ">=", LEAST_ALIKE, given=True),
-        by_exact_test("bfloat16 leads further off than the last bit: p", p, nearer, rarest, LEVEL),
+        _least_learned(found),
+        by_exact_test("bfloat16 leads further off than the last bit: p", *further, LEVEL),
         by_exact_test("more runs in bfloat16 are of one of the two kinds: p", more.p, more.opposite, more.least, LEVEL),
     )
     return Measured(parts, len(controls.FURTHER_SEEDS))
@@ -509,7 +503,7 @@ CHAPTER_02 = (
     Claim(
         "rounding",
         "ours",
-        "Fig 2.2",
+        "Fig 2.3",
         "Products in bfloat16 change no more than the last bit of the initial weights does.",
         "not asked",
         f"the new seeds at γ = {_GAMMAS(controls.ROUNDING_GAMMAS)}, once in bfloat16, twice in single precision (the second "
@@ -519,21 +513,21 @@ CHAPTER_02 = (
         f"their 95 % interval; at least {LEAST_ALIKE:.0%} of each arm learn",
         _rounding,
         question="flip",
-        figure="2.2",
+        figure="2.3",
     ),
     Claim(
         "rounding-further",
         "ours",
-        "Fig 2.2",
+        "Fig 2.3",
         "At very small weights bfloat16 leads single runs further than the last bit of a weight does, and to a clear answer.",
-        "not asked; seen in the runs of Figure 2.2",
+        "not asked; seen in the runs of Figure 2.3",
         f"eight other seeds at γ = {controls.ROUNDING_GAMMAS[-1]:g}, in bfloat16, in single precision, and that once more from "
         "weights moved by their last bit: the inferential share in bfloat16 is further from both others than these are apart, "
         "exact one-sided sign-flip test over seeds; more of its runs are symmetric or inferential, exact one-sided test "
         f"of the three exchanged within a seed; p at most {LEVEL:g} for either; at least {LEAST_ALIKE:.0%} of each arm learn",
         _further,
         question="flip",
-        figure="2.2",
+        figure="2.3",
     ),
     Claim(
         "dip",

@@ -46,9 +46,10 @@ from lib.composition.task import (
 )
 from lib.composition.variations import FLIP, KEYS, SEARCH
 from lib.core.model.transformer import ModelSpec
+from lib.core.read import roundings
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import memoized, seeds
-from lib.core.read.roundings import Arms
+from lib.core.read.roundings import MOVED, SHORT, SINGLE, Arms, split
 from lib.core.read.statistics import (
     LEAD,
     SHARE,
@@ -429,11 +430,11 @@ def facts(
     new: Sequence[StoredRun] = (),
     around: Sequence[StoredRun] = (),
     size: Sequence[StoredRun] = (),
-    rounded: Mapping[str, Sequence[StoredRun]] | None = None,
+    rounded: Arms = Arms(),
+    further: Arms = Arms(),
 ) -> dict[str, Fact]:
     """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision at low learning rates and
-    at twice those, the full-length runs; the new seeds, those around γ = .5, those of the paper's size, and what `rounded`
-    found."""
+    at twice those, the full-length runs; the new seeds, those around γ = .5, those of the paper's size, other roundings."""
     bands = counts_by_band(quiet)
     below, above, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[0]]
     half = Counter(exact_kind(r) for r in learned_among(quiet) if r.spec.gamma == PAPER_PAIR[0])
@@ -510,7 +511,7 @@ def facts(
         rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
         found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
     found["squares-gpu"] = on_gpu([*new, *around, *size])
-    return found | new_facts(new) | around_facts(new, around) | size_facts(size) | rounded_facts(rounded or {})
+    return found | new_facts(new) | around_facts(new, around) | size_facts(size) | rounded_facts(rounded, further)
 
 
 MIDDLE_GAMMAS = (0.75, 0.95)
@@ -612,29 +613,16 @@ def around_facts(new: Sequence[StoredRun], around: Sequence[StoredRun]) -> dict[
     }
 
 
-SINGLE, MOVED, SHORT = "single precision", "last bit moved", "bfloat16"
+# --- Other roundings ---
 
 
-def rounded(new: Sequence[StoredRun], again: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
-    """The new seeds at ROUNDING_GAMMAS, and what is stored of the same in single precision from weights moved by their last bit
-    and in bfloat16, by γ and seed; nothing where they were not trained again."""
-    found = {
-        SINGLE: [run for run in new if run.spec.gamma in ROUNDING_GAMMAS],
-        MOVED: [run for run in again if run.spec.nudge],
-        SHORT: [run for run in again if not run.spec.nudge and run.provenance["precision"] == "bfloat16"],
-    }
-    return {arm: sorted(runs, key=place) for arm, runs in found.items()} if again else {}
+def rounded(new: Sequence[StoredRun], again: Sequence[StoredRun]) -> Arms:
+    """The new seeds at ROUNDING_GAMMAS, and what is stored of the same in bfloat16 and off by the last bit."""
+    return split([*(run for run in new if run.spec.gamma in ROUNDING_GAMMAS), *again])
 
 
-def by_rounding(again: Sequence[StoredRun]) -> Arms:
-    """Runs in bfloat16, in single precision, and off by the last bit, of which one experiment has all three. Raises LookupError
-    where those that may be in bfloat16 are not."""
-    runs = sorted(again, key=place)
-    single, moved = ([r for r in runs if r.spec.train.precision == "float32" and r.spec.nudge == nudge] for nudge in (0, 1))
-    short = [run for run in runs if run.spec.train.precision == "any"]
-    if any(run.provenance["precision"] != "bfloat16" for run in short):
-        raise LookupError("the runs to compare with are not all in bfloat16, which this machine may not have")
-    return Arms(short, single, moved)
+def inferential(found: Arms) -> roundings.Comparison:
+    return found.compare(lambda run: run.metrics["inferential"])
 
 
 def decided_more(found: Arms) -> Comparison:
@@ -642,13 +630,6 @@ def decided_more(found: Arms) -> Comparison:
     runs = [*found.short, *found.single, *found.moved]
     is_short = [True] * len(found.short) + [False] * (len(found.single) + len(found.moved))
     return compare([exact_kind(run) in MAPPINGS for run in runs], is_short, [place(run) for run in runs])
-
-
-def further_off(found: Arms) -> tuple[float, float, float]:
-    """How far the inferential share of a run in bfloat16 is from the two others, how far these are from each other, mean over
-    runs; and exact one-sided p of the differences' signs."""
-    by = found.compare(lambda run: run.metrics["inferential"])
-    return float(by.far.mean()), float(by.null.mean()), sign_flips(by.far - by.null, "greater")
 
 
 def place(run: StoredRun) -> tuple[float, int]:
@@ -675,62 +656,75 @@ def slower(short: Sequence[StoredRun], single: Sequence[StoredRun]) -> tuple[flo
     return float(np.exp(ratio.mean())), low, high
 
 
-def rounded_facts(arms: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """How many runs keep the kind of their seed in single precision, by what was changed and by γ, beside how many would if
-    seeds were exchanged; what becomes of the others at the smallest start; and how much longer bfloat16 takes to learn."""
-    found = {}
-    _, middle, high = ROUNDING_GAMMAS
-    at = lambda arm, gamma: [p for p in paired(arms.get(arm, ()), arms.get(SINGLE, ())) if p[0].spec.gamma == gamma]
-    single, moved, short = (arms.get(arm, ()) for arm in (SINGLE, MOVED, SHORT))
-    whole = bool(single) and len(single) == len(moved) == len(short)
-    kept = [(len(of_one_kind(paired(arm, single))), len(single)) for arm in (moved, short)]
-    rests = "stored runs of the kind of their seed in single precision, all γ"
-    found["moved-all"] = Fact(kept[0] if whole else None, "{} of {}", f"{rests}, {MOVED}")
-    found["short-all"] = Fact(kept[1] if whole else None, "{} of {}", f"{rests}, {SHORT}")
-    slow = slower(short, [*single, *moved])[1:] if whole else None
-    rests = f"times as long to {MOST_ROWS:.0%} of the training rows in {SHORT}, 95 % interval of the mean"
-    found["short-slower"] = Fact(slow, "{:.2f} to {:.2f}", rests)
-    for name, arm in (("moved", MOVED), ("short", SHORT)):
+def rounded_facts(found: Arms, further: Arms) -> dict[str, Fact]:
+    """Of the new seeds under other roundings, and of `further` ones at the smallest of these starts; none unless all are
+    stored."""
+    facts = {}
+    if found.whole:
+        last = found.where(lambda run: run.spec.gamma == ROUNDING_GAMMAS[-1])
+        beyond = found.where(lambda run: run.spec.gamma > ROUNDING_GAMMAS[0])
+        facts = _kept_facts(found) | _decided_facts(beyond, "rounded") | _far_facts(last, "rounded") | _changed_facts(last)
+        rests = f"times as long to {MOST_ROWS:.0%} of the training rows in {SHORT}, 95 % interval of the mean"
+        facts["short-slower"] = Fact(slower(found.short, [*found.single, *found.moved])[1:], "{:.2f} to {:.2f}", rests)
+    if further.whole:
+        facts |= _decided_facts(further, "further") | _far_facts(further, "further")
+    return facts
+
+
+def _kept_facts(found: Arms) -> dict[str, Fact]:
+    """How many runs keep the kind of their seed in single precision, by what was changed and by γ, and beyond the largest
+    start how many would if seeds were exchanged; how many were trained by another program than that."""
+    facts = {}
+    for name, arm, runs in (("moved", MOVED, found.moved), ("short", SHORT, found.short)):
+        pairs = paired(runs, found.single)
+        rests = f"runs of the kind of their seed in {SINGLE}, {arm}"
+        facts[f"{name}-all"] = Fact((len(of_one_kind(pairs)), len(pairs)), "{} of {}", f"{rests}, all γ")
         for gamma in ROUNDING_GAMMAS:
-            here = at(arm, gamma)
-            kept = (in_words(len(of_one_kind(here))), in_words(len(here))) if here else None
-            rests = f"stored runs of the kind of their seed in single precision, {arm}, γ = {gamma:g}"
-            found[f"{name}-{100 * gamma:.0f}"] = Fact(kept, "{} of {}", rests)
-        for gamma in (middle, high):
-            pairs = at(arm, gamma)
-            kinds = [[exact_kind(pair[i]) for pair in pairs] for i in (0, 1)]
-            chance = agreement_by_chance(*kinds) if pairs else (None, None)
-            rests, key = f"{arm}, γ = {gamma:g}, over all ways to exchange seeds", f"{name}-exchanged-{100 * gamma:.0f}"
-            found[key] = Fact(chance[0], "{:.1f}", f"runs of one kind, mean, {rests}")
-            found[f"{key}-p"] = Fact(chance[1], "{:.2g}", f"how often in as many as here, {rests}")
-        pairs = at(arm, middle)
-        other = sum(len({run.provenance["program"] for run in pair}) > 1 for pair in pairs)
-        counted = (in_words(other), in_words(len(pairs))) if pairs else None
-        rests = f"{arm}, γ = {middle:g}, trained by another program than the twin"
-        found[f"{name}-programs"] = Fact(counted, "{} of {}", rests)
-    smaller = [[run for run in arm if run.spec.gamma > ROUNDING_GAMMAS[0]] for arm in (single, moved, short)]
-    for name, arm, some in zip(("single", "moved", "short"), (SINGLE, MOVED, SHORT), smaller, strict=True):
-        count = in_words(sum(exact_kind(run) not in MAPPINGS for run in some))
-        found[f"{name}-neither"] = Fact(count if whole else None, "{}", f"of neither kind beyond {_LEAST}, {arm}")
-    count, rests = in_words(len(smaller[0])), f"runs of each rounding beyond {_LEAST}"
-    found["rounded-smaller"] = Fact(count if whole else None, "{}", rests)
-    off = further_off(Arms(*([r for r in arm if r.spec.gamma == high] for arm in (short, single, moved)))) if whole else None
-    rests = f"inferential share, γ = {high:g}, mean over runs"
-    found["short-far"] = Fact(off and off[0], "{:.2f}", f"distance of bfloat16 from both others, {rests}")
-    found["moved-far"] = Fact(off and off[1], "{:.2f}", f"distance of these two, {rests}")
-    found["short-far-p"] = Fact(off and off[2], "{:.2g}", f"exact one-sided sign-flip test of the distances, {rests}")
-    last, rests = at(SHORT, high), f"in single precision, {SHORT}, γ = {high:g}"
-    gained = sum(exact_kind(was) == "neither" and composes(was) and exact_kind(run) == MAPPINGS[1] for run, was in last)
-    lost = sum((exact_kind(was), exact_kind(run)) == MAPPINGS[::-1] for run, was in last)
-    return found | {
-        "short-gained": Fact(in_words(gained) if last else None, "{}", f"inferential, within one step {rests}"),
-        "short-lost": Fact(in_words(lost) if last else None, "{}", f"symmetric, inferential {rests}"),
-        "tell-quarters": Fact(runs_to_tell(0.25, 0.75), "{}", f"{_TO_TELL}, shares of 1/4 and 3/4"),
+            here, at = [pair for pair in pairs if pair[0].spec.gamma == gamma], f"{100 * gamma:.0f}"
+            kept = in_words(len(of_one_kind(here))), in_words(len(here))
+            facts[f"{name}-{at}"] = Fact(kept, "{} of {}", f"{rests}, γ = {gamma:g}")
+            if gamma > ROUNDING_GAMMAS[0]:
+                chance, p = agreement_by_chance(*([exact_kind(pair[i]) for pair in here] for i in (0, 1)))
+                rest, key = f"{arm}, γ = {gamma:g}, over all ways to exchange seeds", f"{name}-exchanged-{at}"
+                facts[key] = Fact(chance, "{:.1f}", f"runs of one kind, mean, {rest}")
+                facts[f"{key}-p"] = Fact(p, "{:.2g}", f"how often in as many as here, {rest}")
+        middle = [pair for pair in pairs if pair[0].spec.gamma == ROUNDING_GAMMAS[1]]
+        other = sum(len({run.provenance["program"] for run in pair}) > 1 for pair in middle)
+        rests = f"{arm}, γ = {ROUNDING_GAMMAS[1]:g}, trained by another program than the twin"
+        facts[f"{name}-programs"] = Fact((in_words(other), in_words(len(middle))), "{} of {}", rests)
+    rests = "runs a side that Fisher's one-sided test needs, p at most .05 in 80 % of all cases, shares of 1/4 and 3/4"
+    return facts | {"tell-quarters": Fact(runs_to_tell(0.25, 0.75), "{}", rests)}
+
+
+def _decided_facts(found: Arms, name: str) -> dict[str, Fact]:
+    """How many runs of each rounding are of neither kind."""
+    where = of_new_seeds(found.single)
+    facts = {f"{name}-runs": Fact(in_words(len(found.single)), "{}", f"runs of each rounding, {where}")}
+    for key, (arm, runs) in zip(("single", "moved", "short"), found.named.items(), strict=True):
+        count = in_words(sum(exact_kind(run) not in MAPPINGS for run in runs))
+        facts[f"{name}-{key}-neither"] = Fact(count, "{}", f"of neither kind, {arm}, {where}")
+    return facts
+
+
+def _far_facts(found: Arms, name: str) -> dict[str, Fact]:
+    """How far bfloat16 and the last bit move the inferential share."""
+    by, rests = inferential(found), f"inferential share, mean over runs, {of_new_seeds(found.single)}"
+    return {
+        f"{name}-far": Fact(float(by.far.mean()), "{:.2f}", f"distance of {SHORT} from both others, {rests}"),
+        f"{name}-near": Fact(float(by.null.mean()), "{:.2f}", f"distance of these two, {rests}"),
+        f"{name}-far-p": Fact(sign_flips(by.further, "greater"), "{:.2g}", f"exact one-sided sign-flip test, {rests}"),
     }
 
 
-_LEAST = f"γ = {ROUNDING_GAMMAS[0]:g}"
-_TO_TELL = "runs a side that Fisher's one-sided test needs, p at most .05 in 80 % of all cases"
+def _changed_facts(found: Arms) -> dict[str, Fact]:
+    """What becomes in bfloat16 of runs that compose to within one step, and of symmetric ones."""
+    pairs, rests = paired(found.short, found.single), f"in {SINGLE}, {SHORT}, {of_new_seeds(found.single)}"
+    gained = sum(exact_kind(was) == "neither" and composes(was) and exact_kind(run) == MAPPINGS[1] for run, was in pairs)
+    lost = sum((exact_kind(was), exact_kind(run)) == MAPPINGS[::-1] for run, was in pairs)
+    return {
+        "short-gained": Fact(in_words(gained), "{}", f"inferential, within one step {rests}"),
+        "short-lost": Fact(in_words(lost), "{}", f"symmetric, inferential {rests}"),
+    }
 
 
 def on_gpu(runs: Sequence[StoredRun]) -> Fact:

@@ -14,18 +14,42 @@ from lib.core.record.store import Store, StoredRun, load, load_stored
 
 LEVEL = 0.05
 """Of all tests of one comparison together: each has its share (Bonferroni)."""
+SINGLE, MOVED, SHORT = "single precision", "last bit moved", "bfloat16"
 
 
 @dataclass(frozen=True)
 class Arms:
     """The same runs (n), in the same order: in bfloat16, in single precision, and again with the last bit moved."""
 
-    short: Sequence[StoredRun]
-    single: Sequence[StoredRun]
-    moved: Sequence[StoredRun]
+    short: Sequence[StoredRun] = ()
+    single: Sequence[StoredRun] = ()
+    moved: Sequence[StoredRun] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Are there as many runs in every arm, and some?"""
+        return 0 < len(self.short) == len(self.single) == len(self.moved)
+
+    @property
+    def named(self) -> dict[str, Sequence[StoredRun]]:
+        return {SINGLE: self.single, MOVED: self.moved, SHORT: self.short}
+
+    @property
+    def runs(self) -> list[StoredRun]:
+        return [*self.single, *self.moved, *self.short]
+
+    def where(self, wanted: Callable[[StoredRun], bool]) -> Arms:
+        return Arms(*([run for run in arm if wanted(run)] for arm in (self.short, self.single, self.moved)))
 
     def compare(self, of: Callable[[StoredRun], float]) -> Comparison:
         return Comparison(*(np.array([of(run) for run in arm], float) for arm in (self.short, self.single, self.moved)))
+
+
+def split(runs: Sequence[StoredRun]) -> Arms:
+    """Runs of one setting by how they round, each arm by γ and seed; left out is one that should be in bfloat16 and is not."""
+    runs = sorted(runs, key=lambda run: (run.spec.gamma, run.spec.seed))
+    single, moved = ([r for r in runs if r.spec.train.precision == "float32" and r.spec.nudge == nudge] for nudge in (0, 1))
+    return Arms([run for run in runs if run.provenance["precision"] == "bfloat16"], single, moved)
 
 
 @dataclass(frozen=True)
@@ -50,6 +74,11 @@ class Comparison:
     def far(self) -> np.ndarray:
         """(n,) How far bfloat16 is from the other two, on average."""
         return (np.abs(self.short - self.single) + np.abs(self.short - self.moved)) / 2
+
+    @property
+    def further(self) -> np.ndarray:
+        """(n,) By how much further off that is than the last bit leads."""
+        return self.far - self.null
 
     @property
     def mean_shift(self) -> tuple[float, float, float]:
@@ -77,7 +106,7 @@ def parts(found: Mapping[str, tuple[Comparison, float]]) -> tuple[Part, ...]:
     level, made = LEVEL / (2 * len(found)), []
     for name, (c, allowed) in found.items():
         _, low, high = c.mean_shift
-        tests = {"shifted": sign_flips(c.shift), "further off": sign_flips(c.far - c.null, "greater")}
+        tests = {"shifted": sign_flips(c.shift), "further off": sign_flips(c.further, "greater")}
         made += [Part(f"{name}, {what}: p", p, ">=", level, "{:.2g}", failure=OPPOSITE) for what, p in tests.items()]
         widest = max(-low, high)
         made.append(Part(f"{name}, largest shift in the 95 % interval", widest, "<=", allowed, "{:.3f}", failure=TOO_SMALL))
@@ -87,11 +116,12 @@ def parts(found: Mapping[str, tuple[Comparison, float]]) -> tuple[Part, ...]:
 @dataclass(frozen=True)
 class Question:
     """What is asked of the precision of a kind of runs: `short` and `again`, its specs of a profile, as `arms` takes them;
-    `numbers`, {what is compared: (of a run, by how much it may be off)}."""
+    `numbers`, {what is compared: (of a run, by how much it may be off)}; `derived`, those of them that are made of others."""
 
     short: Callable[[str], Sequence[RunSpec]]
     again: Callable[[str], Sequence[RunSpec]]
     numbers: Mapping[str, tuple[Callable[[StoredRun], float], float]]
+    derived: frozenset[str] = frozenset()
 
     def compared(self, store: Store, profile: str) -> dict[str, tuple[Comparison, float]]:
         """Raises LookupError as `arms` does."""
