@@ -2,7 +2,8 @@
 
 `python benchmarks/language.py > benchmarks/language.json`. The plain loop is what one would write with PyTorch's own layers: a
 model, single precision, rows drawn at random and padded to the longest of the data set, as many threads as there are cores. The
-engine trains as a sweep does: buckets by length, several runs at once, a process for each core.
+engine trains as a sweep does: buckets by length, several runs at once; in bfloat16, where the machine has it, and in single
+precision.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.speed import Measure, _Contender, _round, _stepping
 from lib.book.registry import EXPERIMENTS
 from lib.core.model.init import apply_gamma
+from lib.core.model.transformer import IGNORED
 from lib.core.record.spec import RunSpec
 from lib.core.train.loop import Trainer
-from lib.core.train.machine import cores, keep_freed_memory
-from lib.core.train.plan import Options, slots_that_fit, workers_for
+from lib.core.train.machine import cores, has_bf16, keep_freed_memory
+from lib.core.train.plan import Options, backend_for, slots_that_fit, workers_for
 from lib.language.experiments import CHAIN, LARGE, TURN, asking_specs, cogs_specs, mix_specs, scan_specs
-from lib.language.models import IGNORED, CausalSpec
+from lib.language.models import CausalSpec
 
-ROUNDS, SECONDS = 7, 4.0
+ROUNDS, SECONDS = 5, 4.0
 TIMED: dict[str, Callable[[], RunSpec]] = {
     "SCAN": lambda: scan_specs("laptop")[(TURN, 21_890, *LARGE)][0],
     "COGS": lambda: cogs_specs("laptop")[("COGS", 16_000, *LARGE)][0],
@@ -88,47 +90,61 @@ def _engine(spec: RunSpec, options: Options) -> Measure:
     runs = [dataclasses.replace(spec, seed=i) for i in range(options.slots)]
     group = Trainer(runs, EXPERIMENTS[spec.experiment].make_study(spec), options)
     group.refill()
-    for _ in range(30):  # every bucket is compiled before anything is timed
+    for _ in range(30):  # every bucket has its program before anything is timed
         group.step()
     return _stepping(group.step, group.device, len(runs))
+
+
+def _engines(spec: RunSpec, bf16: bool) -> tuple[list[_Contender], Options]:
+    """The processes that a sweep would train in."""
+    workers = workers_for([spec] * cores(), Options(bf16=bf16))
+    study = EXPERIMENTS[spec.experiment].make_study(spec)
+    slots = slots_that_fit(spec, study.length, Options(sharing=workers, bf16=bf16))
+    options = Options(slots=slots, sharing=workers, bf16=bf16)
+    return [_Contender(_engine, spec, options, max(1, cores() // workers)) for _ in range(workers)], options
 
 
 def time_task(name: str) -> dict[str, object]:
     """A row of the table: milliseconds for one step of one run, and their ratio round by round."""
     spec = TIMED[name]()
-    workers = workers_for([spec] * cores(), Options())
-    study = EXPERIMENTS[spec.experiment].make_study(spec)
-    slots = slots_that_fit(spec, study.length, Options(sharing=workers))
-    options = Options(slots=slots, sharing=workers)
-    engine = [_Contender(_engine, spec, options, max(1, cores() // workers)) for _ in range(workers)]
-    plain = _Contender(_plain, spec, options, cores())
-    for contender in (*engine, plain):
-        contender.answer()
-    times: dict[str, list[float]] = {"plain": [], "engine": []}
+    contenders = {"plain": [_Contender(_plain, spec, Options(slots=1), cores())]}
+    for precision, bf16 in (("bfloat16", True), ("float32", False)):
+        if bf16 and not has_bf16(torch.device("cpu")):
+            continue
+        contenders[precision], options = _engines(spec, bf16)
+    for group in contenders.values():
+        for contender in group:
+            contender.answer()
+    times: dict[str, list[float]] = {which: [] for which in contenders}
     for _ in range(ROUNDS):
-        plain.work(SECONDS)
-        times["plain"].append(plain.answer())
-        for contender in engine:
-            contender.work(SECONDS)
-        times["engine"].append(statistics.mean(c.answer() for c in engine) / workers)
-    for contender in (*engine, plain):
-        contender.work(None)
-        contender.process.join()
-    ratios = [theirs / ours for theirs, ours in zip(times["plain"], times["engine"], strict=True)]
-    return {
+        for which, group in contenders.items():
+            for contender in group:
+                contender.work(SECONDS)
+            times[which].append(statistics.mean(c.answer() for c in group) / len(group))
+    for group in contenders.values():
+        for contender in group:
+            contender.work(None)
+            contender.process.join()
+    record: dict[str, object] = {
         "task": name,
         "d_model": spec.model.d_model,
         "depth": spec.model.depth,
         "batch": spec.train.batch,
-        "longest": study.length,
-        "workers": workers,
-        "slots": slots,
-        "plain_ms": _round(statistics.median(times["plain"]) * 1e3),
-        "engine_ms": _round(statistics.median(times["engine"]) * 1e3),
-        "ratio": _round(statistics.median(ratios)),
-        "ratio_lowest": _round(min(ratios)),
+        "longest": EXPERIMENTS[spec.experiment].make_study(spec).length,
+        "program": backend_for([spec], options),
+        "slots": options.slots,
         "rounds": ROUNDS,
+        "plain_ms": _round(statistics.median(times["plain"]) * 1e3),
     }
+    for precision in times:
+        if precision != "plain":
+            ratios = [theirs / ours for theirs, ours in zip(times["plain"], times[precision], strict=True)]
+            record[precision] = {
+                "ms": _round(statistics.median(times[precision]) * 1e3),
+                "ratio": _round(statistics.median(ratios)),
+                "ratio_lowest": _round(min(ratios)),
+            }
+    return record
 
 
 if __name__ == "__main__":

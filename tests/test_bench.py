@@ -15,10 +15,10 @@ from lib import __main__ as command
 from lib.book import timings
 from lib.composition.study import Composition
 from lib.core.model.init import apply_gamma_stacked
-from lib.core.model.transformer import ModelSpec, Transformer
+from lib.core.model.transformer import IGNORED, ModelSpec, Transformer
 from lib.core.record.spec import SpecError
 from lib.core.train.plan import Options
-from lib.language.models import IGNORED, CausalSpec
+from lib.language.models import CausalSpec
 
 SPEC = ModelSpec(vocab=31, positions=12, depth=2, d_model=16, d_ff=24, d_k=8, d_v=8)
 

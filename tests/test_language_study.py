@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from lib.core.model.init import apply_gamma_stacked
-from lib.core.model.transformer import from_weights
+from lib.core.model.transformer import IGNORED, from_weights
 from lib.core.record.spec import RunSpec
 from lib.core.train.plan import Options
 from lib.language import cogs, scan, study
@@ -41,7 +41,7 @@ from lib.language.experiments import (
     twin_search,
     twin_specs,
 )
-from lib.language.models import FORMULA, IGNORED, SCRIPT, Causal, CausalSpec
+from lib.language.models import FORMULA, SCRIPT, Causal, CausalSpec
 from lib.language.prontoqa_task import Questions, Task, questions
 from lib.language.stories import Sequences, mix, story
 from lib.language.study import (

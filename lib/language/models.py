@@ -12,12 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model.transformer import ActivationCache, Embedding, ModelSpec, Transformer, hooked
+from lib.core.model.transformer import IGNORED, ActivationCache, Embedding, ModelSpec, Transformer, hooked
 from lib.core.record.spec import register_models
-
-IGNORED = -1
-"""The target of a token that is not asked for."""
-
 
 FORMULA, SCRIPT = "formula", "script"
 """How weights are drawn: with standard deviation d_in^−γ, as the papers say, or as the follow-up's code does (`_as_script`)."""
@@ -32,6 +28,7 @@ class CausalSpec(ModelSpec):
 
     kind: ClassVar[str] = "causal"
     later: ClassVar[dict[str, Any]] = ModelSpec.later | {"start": FORMULA}
+    every_position: ClassVar[bool] = True
 
     head_bias: bool = False
     tied: bool = True
@@ -43,6 +40,11 @@ class CausalSpec(ModelSpec):
             raise ValueError(f"start must be {FORMULA!r} or {SCRIPT!r}, got {self.start!r}.")
         if not self.head or self.head_bias:
             raise ValueError("a language model has an output matrix, without a bias: leave head and head_bias as they are.")
+
+    @property
+    def output(self) -> str:
+        """Or the "tied" token embedding."""
+        return "tied" if self.tied else super().output
 
     def activation_bytes(self, length: int) -> int:
         """As of a transformer, with logits at every position."""

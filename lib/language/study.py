@@ -13,13 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lib.core.model.rng import randint
-from lib.core.model.transformer import TokenModel
+from lib.core.model.transformer import IGNORED, TokenModel
 from lib.core.record.spec import RunSpec
 from lib.core.sweep.jobs import records
 from lib.core.train.ensemble import Ask
 from lib.language import cogs, own, prontoqa_task, scan, stories
 from lib.language.addition_task import MARKS, Addition
-from lib.language.models import IGNORED
 from lib.language.prontoqa_task import LABELS, Example, Questions, judged
 from lib.language.stories import Sequences
 from lib.language.text import LanguageError, Rows, Vocabulary

@@ -20,6 +20,8 @@ from torch import Tensor, nn
 
 Intervention = Callable[[Tensor], Tensor]
 M = TypeVar("M", bound="ModelSpec")
+IGNORED = -1
+"""The target of a token that is not asked for, in a model that answers at every position."""
 
 
 class ActivationCache(dict[str, Tensor]):
@@ -84,6 +86,7 @@ class ModelSpec:
 
     kind: ClassVar[str] = "transformer"
     later: ClassVar[dict[str, Any]] = {"head": True}
+    every_position: ClassVar[bool] = False
 
     vocab: int
     positions: int
@@ -129,6 +132,11 @@ class ModelSpec:
         d, k, v = self.widths
         block = 2 * (4 * d + 2 * k + 2 * v + self.d_ff) + 8 * d + 6 * self.heads * length
         return length * (self.depth * block + 4 * (self.d_ff + 2 * d)) + 12 * self.vocab
+
+    @property
+    def output(self) -> str:
+        """What makes the logits: the residual stream "bare", or a matrix of its "own"."""
+        return "own" if self.head else "bare"
 
     def build(self, n_runs: int = 1) -> Transformer:
         return Transformer(self, n_runs)

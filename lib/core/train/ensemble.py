@@ -61,7 +61,7 @@ class Ensemble:
         self._build()
 
     def _build(self) -> None:
-        self._program: Program | None = None
+        self._programs: dict[int, Program] = {}  # by the length of sequences
         if self.backend == "compiled":  # one program for each number of slots and each shape that a process trains
             torch._dynamo.config.recompile_limit = 64
         wrap: Any = torch.compile(dynamic=False) if self.backend == "compiled" else (lambda f: f)
@@ -177,12 +177,12 @@ class Ensemble:
         return loss.detach()
 
     def _native_step(self, tokens: Tensor, target: Tensor) -> Tensor:
-        if self._program is None:
-            batch, length = tokens.shape[1:]
-            self._program = Program(self.model.spec, batch, length, min(self._threads, len(self.runs)), self.dtype)
+        batch, length = tokens.shape[1:]
+        if length not in self._programs:
+            self._programs[length] = Program(self.model.spec, batch, length, min(self._threads, len(self.runs)), self.dtype)
         clocks = (self.current_rate(), self.decay, self.step + 1)
         moments = (self.exp_avg, self.exp_avg_sq)
-        return self._program.step(self.model, moments, tokens, target, self.active, *clocks, self.train.clip)
+        return self._programs[length].step(self.model, moments, tokens, target, self.active, *clocks, self.train.clip)
 
     def predict(
         self, tokens: Int[Tensor, "B N"], dtype: torch.dtype | None = None, chunk: int = 2048

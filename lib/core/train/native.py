@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lib.core.model.transformer import AnyModel, ModelSpec, Transformer, n_parameters
+from lib.core.model.transformer import IGNORED, AnyModel, ModelSpec, Transformer, n_parameters
 from lib.core.record.files import reason, write_atomically
 from lib.core.train.machine import compiling, own, say_once, temporary_cache, trusted_cache
 
@@ -117,14 +117,15 @@ def library(dtype: torch.dtype = torch.bfloat16) -> ctypes.CDLL | None:
     return lib
 
 
-_NORMS, _ACTIVATIONS = ("none", "post", "pre"), ("relu", "gelu")
+_NORMS, _ACTIVATIONS, _HEADS = ("none", "post", "pre"), ("relu", "gelu"), ("bare", "own", "tied")
 
 
 def _shape(spec: ModelSpec, batch: int, length: int, chunk: int) -> ctypes.Array:
     d, k, v = spec.widths
     numbers = (spec.vocab, spec.positions, spec.depth, d, spec.d_ff, k, v, spec.heads)
-    kinds = (_NORMS.index(spec.norm), int(spec.head), _ACTIVATIONS.index(spec.activation), int(spec.bias))
-    return (ctypes.c_int64 * 16)(*numbers, batch, length, int(spec.head and spec.head_bias), chunk, *kinds)
+    kinds = (_NORMS.index(spec.norm), _HEADS.index(spec.output), _ACTIVATIONS.index(spec.activation), int(spec.bias))
+    more = (int(spec.head and spec.head_bias), chunk, *kinds, int(spec.every_position))
+    return (ctypes.c_int64 * 17)(*numbers, batch, length, *more)
 
 
 def chunk_of(spec: ModelSpec, batch: int, length: int, dtype: torch.dtype = torch.bfloat16) -> int:
@@ -137,15 +138,15 @@ def chunk_of(spec: ModelSpec, batch: int, length: int, dtype: torch.dtype = torc
     row = 26 * d + 8 * spec.d_ff + 8 * k + 6 * v  # bytes of a token: with bfloat16
     if dtype == torch.float32:
         row += 4 * d + 4 * spec.d_ff + 2 * v
+    if spec.every_position:
+        row += 8 * length * spec.heads + 6 * spec.vocab
     room = max(_CHUNK_BYTES, _CHUNK_OF_WEIGHTS * 4 * n_parameters(spec))
     return max(2, min(batch + batch % 2, int(room // (row * length * max(1, spec.depth - 1))) // 2 * 2))
 
 
 def trains(spec: AnyModel, batch: int, length: int, dtype: torch.dtype = torch.bfloat16) -> bool:
     """Is there a program for this shape and precision of products on this machine?"""
-    if not isinstance(spec, ModelSpec) or spec.kind != ModelSpec.kind:
-        return False
-    if spec.activation not in _ACTIVATIONS or (lib := library(dtype)) is None:
+    if not isinstance(spec, ModelSpec) or spec.activation not in _ACTIVATIONS or (lib := library(dtype)) is None:
         return False
     return bool(lib.rm_trains(_shape(spec, batch, length, 2)))
 
@@ -164,7 +165,8 @@ def parameters(model: Transformer) -> list[Tensor]:
 
 
 class Program:
-    """One step of an ensemble. `threads` runs are trained at a time, each by one thread from beginning to end."""
+    """One step of an ensemble. `threads` runs are trained at a time, each by one thread from beginning to end. Targets are of
+    the last position, or, where the model answers everywhere, of each: IGNORED where nothing is asked."""
 
     def __init__(self, spec: ModelSpec, batch: int, length: int, threads: int, dtype: torch.dtype = torch.bfloat16) -> None:
         lib = library(dtype)
@@ -181,9 +183,11 @@ class Program:
             self.lib.rm_delete(self.engine)
 
     def _check(self, tokens: Tensor, target: Tensor, arrays: list[Tensor]) -> None:
-        if tokens.shape[1:] != (self.batch, self.length) or target.shape != tokens.shape[:2]:
+        every = self.spec.every_position
+        if tokens.shape[1:] != (self.batch, self.length) or target.shape != tokens.shape[: 3 if every else 2]:
             raise ValueError(f"expected {self.batch} sequences of {self.length} tokens a run, got {tuple(tokens.shape)}.")
-        if any(int(t.min()) < 0 or int(t.max()) >= self.spec.vocab for t in (tokens, target)):
+        least = IGNORED if every else 0
+        if int(tokens.min()) < 0 or int(target.min()) < least or max(int(t.max()) for t in (tokens, target)) >= self.spec.vocab:
             raise ValueError(f"tokens and targets must lie between 0 and {self.spec.vocab - 1}.")
         if not all(a.is_contiguous() and a.dtype == torch.float32 for a in arrays):
             raise ValueError("parameters and moments must be contiguous and of single precision.")
@@ -193,7 +197,7 @@ class Program:
         model: Transformer,
         moments: tuple[list[Tensor], list[Tensor]],
         tokens: Int[Tensor, "R B N"],
-        target: Int[Tensor, "R B"],
+        target: Int[Tensor, "R B *N"],
         active: list[int],
         rate: Float[Tensor, " R"],
         decay: Float[Tensor, " R"],
@@ -207,7 +211,7 @@ class Program:
         return self._call(arrays, (tokens, target), active, (rate, decay, count), max_norm)
 
     def gradients(
-        self, model: Transformer, tokens: Int[Tensor, "R B N"], target: Int[Tensor, "R B"]
+        self, model: Transformer, tokens: Int[Tensor, "R B N"], target: Int[Tensor, "R B *N"]
     ) -> tuple[Float[Tensor, " R"], list[Tensor]]:
         """Losses and the gradients of each run's mean loss, in the order of `parameters`."""
         params, n = parameters(model), model.n_runs

@@ -148,7 +148,8 @@ def slots_that_fit(spec: RunSpec, length: int, options: Options) -> int:
         return options.slots
     best = _MAX_SLOTS[device.type]
     if device.type == "cpu" and backend_for([spec], options) == "native":
-        best = max(_NATIVE_SLOTS, 2 ** cores().bit_length())
+        everywhere = getattr(spec.model, "every_position", False)  # a run's logits, and its evaluation, are large
+        best = 2 ** (cores() - 1).bit_length() if everywhere else max(_NATIVE_SLOTS, 2 ** cores().bit_length())
     elif device.type == "cpu":
         best = min(best, max(1, _CPU_ACTIVATIONS // (spec.train.batch * length * spec.model.d_model)))
     best = min(best, fitting)

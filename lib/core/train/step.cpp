@@ -1,9 +1,10 @@
 // One training step of many small transformers on a CPU with AVX-512: forward, backward, clip, AdamW.
 //
-// The model is that of lib/core/model/transformer.py with ReLU or GELU; its every other choice is kept. A run is the work of one thread from
-// its first token to its last weight, so its result depends on nothing that is trained beside it, bit for bit. Sequences are
-// taken in chunks, so that activations stay in the core's caches and weights are read few times. Products take bfloat16, or with
-// SINGLE defined single precision, and add in single precision; all else is single precision. Widths are padded with zeros to multiples of 16, which is exact.
+// The model is that of lib/core/model/transformer.py with ReLU or GELU; its every other choice is kept. It answers at the last
+// position or, as a language model, at every one. A run is the work of one thread from its first token to its last weight, so its
+// result depends on nothing that is trained beside it, bit for bit. Sequences are taken in chunks, so that activations stay in the
+// core's caches and weights are read few times. Products take bfloat16, or with SINGLE defined single precision, and add in single
+// precision; all else is single precision. Widths are padded with zeros to multiples of 16, which is exact.
 // Compiled by lib/core/train/native.py, which documents the call.
 #include <immintrin.h>
 #include <sys/mman.h>
@@ -37,9 +38,10 @@ namespace {
 
 enum Norm { NONE, POST, PRE };
 enum Activation { RELU, GELU };
+enum Head { BARE, OWN, TIED };  // the last vectors are the logits; a matrix of its own; the token embedding
 
 struct Shape {
-    int64_t vocab, positions, depth, d, f, k, v, heads, batch, length, head_bias, chunk, norm, head, activation, bias;
+    int64_t vocab, positions, depth, d, f, k, v, heads, batch, length, head_bias, chunk, norm, head, activation, bias, every;
 };
 
 inline int64_t whole(int64_t n) { return (n + 15) / 16 * 16; }  // as many as whole vectors hold
@@ -362,34 +364,56 @@ inline void columns16(const float* x, int64_t ld, int64_t n, __m512* out) {
     }
 }
 
-// s[j] += for all queries at once, one a lane: <x_i, y_j> over `width` columns. x, y: n rows, ld apart; n at most 16.
-inline void dots(const float* x, const float* y, int64_t ldx, int64_t ldy, int64_t n, int64_t width, __m512* s) {
+// s (keys, 16) = for up to 16 queries at once, one a lane: <x_i, y_j> over `width` columns.
+inline void dots(const float* x, const float* y, int64_t ldx, int64_t ldy, int64_t queries, int64_t keys, int64_t width, float* s) {
     for (int64_t e = 0; e < width; e += 16) {
         __m512 column[16];
-        columns16(x + e, ldx, n, column);
-        for (int64_t j = 0; j < n; j++)
-            for (int c = 0; c < 16; c++) s[j] = _mm512_fmadd_ps(_mm512_set1_ps(y[j * ldy + e + c]), column[c], s[j]);
+        columns16(x + e, ldx, queries, column);
+        for (int64_t j = 0; j < keys; j++) {
+            __m512 sum = e ? _mm512_loadu_ps(s + 16 * j) : _mm512_setzero_ps();
+            for (int c = 0; c < 16; c++) sum = _mm512_fmadd_ps(_mm512_set1_ps(y[j * ldy + e + c]), column[c], sum);
+            _mm512_storeu_ps(s + 16 * j, sum);
+        }
     }
 }
 
-// y_i = sum of a[j][i] x_j over the keys j <= i; or, `back`, y_j = sum of a[j][i] x_i over the queries i >= j. a: rows of 16.
-template <int NV>
-void combine(const float* a, const float* x, int64_t ldx, int64_t n, bool back, float* y, int64_t ldy) {
-    for (int64_t t = 0; t < n; t++) {
-        __m512 s[NV];
-        for (int v = 0; v < NV; v++) s[v] = _mm512_setzero_ps();
-        for (int64_t u = back ? t : 0; u < (back ? n : t + 1); u++) {
-            __m512 w = _mm512_set1_ps(back ? a[t * 16 + u] : a[u * 16 + t]);
-            for (int v = 0; v < NV; v++) s[v] = _mm512_fmadd_ps(w, _mm512_loadu_ps(x + u * ldx + 16 * v), s[v]);
+// Rows t to t + G of y, 16 NV columns, = or += the sum over u in [from, to) of a[t * row + u * step] x_u.
+template <int G, int NV>
+void weighted(const float* a, int64_t row, int64_t step, int64_t from, int64_t to, const float* x, int64_t ldx, float* y, int64_t ldy, bool add) {
+    __m512 s[G][NV];
+    for (int g = 0; g < G; g++)
+        for (int v = 0; v < NV; v++) s[g][v] = add ? _mm512_loadu_ps(y + g * ldy + 16 * v) : _mm512_setzero_ps();
+    for (int64_t u = from; u < to; u++)
+        for (int g = 0; g < G; g++) {
+            __m512 w = _mm512_set1_ps(a[g * row + u * step]);
+            for (int v = 0; v < NV; v++) s[g][v] = _mm512_fmadd_ps(w, _mm512_loadu_ps(x + u * ldx + 16 * v), s[g][v]);
         }
-        for (int v = 0; v < NV; v++) _mm512_storeu_ps(y + t * ldy + 16 * v, s[v]);
+    for (int g = 0; g < G; g++)
+        for (int v = 0; v < NV; v++) _mm512_storeu_ps(y + g * ldy + 16 * v, s[g][v]);
+}
+
+// Weights a (keys, 16) of queries at `position`, ascending, which see the keys up to there; elsewhere they are zero.
+// y_i = sum of a[j][i] x_j over keys j; or, `back`, y_j += sum of a[j][i] x_i over queries i.
+template <int NV>
+void combine(const float* a, const int64_t* position, int64_t queries, int64_t keys, const float* x, int64_t ldx, bool back, float* y, int64_t ldy) {
+    int64_t n = back ? keys : queries, first = 0;
+    for (int64_t t = 0; t < n;) {
+        int64_t g = n - t >= 4 ? 4 : 1;
+        while (back && position[first] < t) first++;  // which sees key t
+        const float* w = a + t * (back ? 16 : 1);
+        int64_t from = back ? first : 0, to = back ? queries : position[t + g - 1] + 1, row = back ? 16 : 1, step = back ? 1 : 16;
+        if (g == 4)
+            weighted<4, NV>(w, row, step, from, to, x, ldx, y + t * ldy, ldy, back);
+        else
+            weighted<1, NV>(w, row, step, from, to, x, ldx, y + t * ldy, ldy, back);
+        t += g;
     }
 }
-void combine(const float* a, const float* x, int64_t ldx, int64_t n, int64_t width, bool back, float* y, int64_t ldy) {
+void combine(const float* a, const int64_t* position, int64_t queries, int64_t keys, const float* x, int64_t ldx, int64_t width, bool back, float* y, int64_t ldy) {
     int64_t e = 0;
-    for (; e + 64 <= width; e += 64) combine<4>(a, x + e, ldx, n, back, y + e, ldy);
-    for (; e + 32 <= width; e += 32) combine<2>(a, x + e, ldx, n, back, y + e, ldy);
-    for (; e < width; e += 16) combine<1>(a, x + e, ldx, n, back, y + e, ldy);
+    for (; e + 64 <= width; e += 64) combine<4>(a, position, queries, keys, x + e, ldx, back, y + e, ldy);
+    for (; e + 32 <= width; e += 32) combine<2>(a, position, queries, keys, x + e, ldx, back, y + e, ldy);
+    for (; e < width; e += 16) combine<1>(a, position, queries, keys, x + e, ldx, back, y + e, ldy);
 }
 
 // Weights (K, N) of single precision, packed as part of two matrices: units of rows, from column `at` of N_all columns on (for
@@ -451,7 +475,7 @@ struct Plan {
             blocks.push_back(b);
         }
         gain = add(s.norm == PRE, 1, s.d), shift = add(s.norm == PRE, 1, s.d);
-        head = add(s.head, s.d, s.vocab), head_bias = add(s.head_bias, 1, s.vocab);
+        head = add(s.head == OWN, s.d, s.vocab), head_bias = add(s.head_bias, 1, s.vocab);
     }
     int add(bool there, int64_t rows, int64_t cols) {
         if (!there) return -1;
@@ -459,6 +483,11 @@ struct Plan {
         total += rows * cols, room += rows * whole(cols);
         return (int)parameters.size() - 1;
     }
+};
+
+// The rows of a chunk that ask: their positions, ascending within a sequence, and where each sequence's begin, and the last end.
+struct Queries {
+    std::vector<int64_t> position, start;
 };
 
 // What one thread needs to train one run at a time: packed weights, gradients, and the activations of a chunk.
@@ -472,11 +501,12 @@ struct Worker {
     const Shape& s;
     std::vector<Layer> layers;
     Array<kept> head, head_t, left, right;
-    Array<float> grad, vectors, y, wide, dx, dqkv, logits, out, hat, rstd;
-    Array<number> outb, lastb, small, wideb, dqkvb, dlb;
+    Array<float> grad, vectors, y, wide, dx, dqkv, logits, out, hat, rstd, some, some_q, some_dq, ds;
+    Array<number> outb, someb, small, wideb, dqkvb, some_dqb, dlb;
+    Queries all, asked;  // of the last layer, whose rows that are not asked for nobody reads: a query costs most of a row there
 
     explicit Worker(const Plan& plan) : plan(plan), s(plan.s) {
-        int64_t T = s.chunk * s.length, d = plan.d, f = plan.f, k = plan.k, v = plan.v, nq = plan.nq;
+        int64_t T = s.chunk * s.length, d = plan.d, f = plan.f, k = plan.k, v = plan.v, nq = plan.nq, R = s.every ? T : s.chunk;
         layers.resize(s.depth);
         for (auto& l : layers) {
             l.q.resize(d / together * k), l.q_t.resize(k / together * d), l.kv.resize(d / together * (k + v));
@@ -490,9 +520,29 @@ struct Worker {
         int64_t widest = apart(std::max({d, f, nq, plan.vp}));
         left.resize((T + together - 1) / together * widest), right.resize((T + together - 1) / together * widest);
         grad.resize(plan.room), vectors.resize(plan.room - plan.parameters[0].rows * d);
-        y.resize(T * std::max(d, v)), wide.resize(T * f), dx.resize(T * std::max(d, v)), dqkv.resize(T * nq), logits.resize(s.chunk * plan.vp);
-        out.resize(T * d), outb.resize(T * d), lastb.resize(s.chunk * d), hat.resize(s.chunk * d), rstd.resize(s.chunk);
-        small.resize(T * d), wideb.resize(T * f), dqkvb.resize(T * nq), dlb.resize(s.chunk * plan.vp);
+        y.resize(T * std::max(d, v)), wide.resize(T * f), dx.resize(T * std::max(d, v)), dqkv.resize(T * nq), logits.resize(R * plan.vp);
+        out.resize(R * d), outb.resize(R * d), hat.resize(R * d), rstd.resize(R);
+        some.resize(R * d), someb.resize(R * d), some_q.resize(R * k), some_dq.resize(R * k), some_dqb.resize(R * k), ds.resize(s.length * 16);
+        small.resize(T * d), wideb.resize(T * f), dqkvb.resize(T * nq), dlb.resize(R * plan.vp);
+        for (int64_t t = 0; t < T; t++) all.position.push_back(t % s.length);
+        for (int64_t b = 0; b <= s.chunk; b++) all.start.push_back(b * s.length);
+    }
+
+    // What a chunk's targets ask: of every position, where a negative one asks nothing; or of the last alone.
+    void find_asked(const int64_t* target, int64_t n) {
+        asked.position.clear(), asked.start.assign(1, 0);
+        for (int64_t b = 0; b < n; b++) {
+            for (int64_t i = s.every ? 0 : s.length - 1; i < s.length; i++)
+                if (!s.every || target[b * s.length + i] >= 0) asked.position.push_back(i);
+            asked.start.push_back(asked.position.size());
+        }
+    }
+
+    // f(r, t) for every row r that is asked for, which is row t of the chunk.
+    template <class F>
+    void for_asked(int64_t n, F f) {
+        for (int64_t b = 0; b < n; b++)
+            for (int64_t r = asked.start[b]; r < asked.start[b + 1]; r++) f(r, b * s.length + asked.position[r]);
     }
 
     // The gradient of a parameter as it is computed; the vector that a parameter is, padded with zeros; null for none.
@@ -515,71 +565,90 @@ struct Worker {
             pack(w[b.w1], s.d, s.f, 0, d, f, l.w1.data(), l.w1_t.data());
             pack(w[b.w2], s.f, s.d, 0, f, d, l.w2.data(), l.w2_t.data());
         }
-        if (s.head) pack(w[plan.head], s.d, s.vocab, 0, d, plan.vp, head.data(), head_t.data());
+        if (s.head == OWN) pack(w[plan.head], s.d, s.vocab, 0, d, plan.vp, head.data(), head_t.data());
+        if (s.head == TIED) pack(w[plan.token], s.vocab, s.d, 0, plan.vp, d, head_t.data(), head.data());
     }
 
-    // Short sequences: all queries of a head are the lanes of one vector, and no sum runs across lanes. Heads must be whole vectors;
-    // a single head is, with its padding. The weights are kept key by key, [sequence][head][key][query].
-    bool short_heads() const { return s.length <= 16 && (s.heads == 1 || (s.k / s.heads % 16 == 0 && s.v / s.heads % 16 == 0)); }
+    // Where many queries are asked they are taken 16 at a time, one a lane of a vector, so that no sum runs across lanes. Heads must
+    // be whole vectors; a single head is, with its padding. The weights of 16 queries are kept key by key.
+    bool by_lanes(const Queries& of) const {
+        return (&of == &all || s.every) && (s.heads == 1 || (s.k / s.heads % 16 == 0 && s.v / s.heads % 16 == 0));
+    }
 
-    void attend_short(Layer& l, int64_t n_seq) {
+    // f(sequence, head, first query, how many, weights) for every 16 queries of a sequence and head, or what is left of them.
+    template <class F>
+    void tiles(Layer& l, const Queries& of, int64_t n_seq, F f) {
+        for (int64_t b = 0; b < n_seq; b++)
+            for (int64_t h = 0; h < s.heads; h++) {
+                float* p = &l.p[(b * s.heads + h) * s.length * plan.padded];
+                for (int64_t r = of.start[b]; r < of.start[b + 1]; r += 16, p += s.length * 16)
+                    f(b, h, r, std::min<int64_t>(16, of.start[b + 1] - r), p);
+            }
+    }
+
+    void attend_by_lanes(Layer& l, const Queries& of, const float* q, int64_t ldq, int64_t n_seq) {
         int64_t N = s.length, H = s.heads, nq = plan.nq, dk = plan.k / H, dv = plan.v / H;
         __m512 scale = _mm512_set1_ps(1.f / std::sqrt((float)(s.k / H)));
         alignas(64) float o[16 * 512];
-        for (int64_t b = 0; b < n_seq; b++)
-            for (int64_t h = 0; h < H; h++) {
-                const float* at = &l.qkv_out[b * N * nq];
-                float* p = &l.p[(b * H + h) * N * 16];
-                __m512 e[16], total = _mm512_setzero_ps(), high = _mm512_set1_ps(-INFINITY);
-                for (int64_t j = 0; j < N; j++) e[j] = _mm512_setzero_ps();
-                dots(at + h * dk, at + plan.k + h * dk, nq, nq, N, dk, e);
-                for (int64_t j = 0; j < N; j++) {
-                    e[j] = _mm512_mul_ps(e[j], scale);
-                    high = _mm512_mask_max_ps(high, (__mmask16)(0xffff << j), high, e[j]);  // queries from j on see key j
-                }
-                for (int64_t j = 0; j < N; j++) {
-                    e[j] = _mm512_maskz_mov_ps((__mmask16)(0xffff << j), exp16(_mm512_sub_ps(e[j], high)));
-                    total = _mm512_add_ps(total, e[j]);
-                }
-                __m512 inverse = _mm512_div_ps(_mm512_set1_ps(1.f), total);
-                for (int64_t j = 0; j < N; j++) _mm512_storeu_ps(p + j * 16, _mm512_mul_ps(e[j], inverse));
-                combine(p, at + 2 * plan.k + h * dv, nq, N, dv, false, o, dv);
-                for (int64_t i = 0; i < N; i++) to_numbers(o + i * dv, &l.ob[(b * N + i) * plan.v + h * dv], dv);
+        tiles(l, of, n_seq, [&](int64_t b, int64_t h, int64_t r, int64_t lanes, float* p) {
+            const int64_t* position = &of.position[r];
+            const float* at = &l.qkv_out[b * N * nq];
+            int64_t keys = position[lanes - 1] + 1;
+            dots(q + r * ldq + h * dk, at + plan.k + h * dk, ldq, nq, lanes, keys, dk, p);
+            __m512 total = _mm512_setzero_ps(), high = _mm512_set1_ps(-INFINITY);
+            for (int64_t j = 0, first = 0; j < keys; j++) {
+                while (position[first] < j) first++;  // the queries from here on see key j
+                __m512 e = _mm512_mul_ps(_mm512_loadu_ps(p + 16 * j), scale);
+                _mm512_storeu_ps(p + 16 * j, e);
+                high = _mm512_mask_max_ps(high, (__mmask16)(0xffff << first), high, e);
             }
+            for (int64_t j = 0, first = 0; j < keys; j++) {
+                while (position[first] < j) first++;
+                __m512 e = exp16(_mm512_sub_ps(_mm512_loadu_ps(p + 16 * j), high));
+                e = _mm512_maskz_mov_ps((__mmask16)(0xffff << first), e);
+                total = _mm512_add_ps(total, e);
+                _mm512_storeu_ps(p + 16 * j, e);
+            }
+            __m512 inverse = _mm512_div_ps(_mm512_set1_ps(1.f), total);
+            for (int64_t j = 0; j < keys; j++) _mm512_storeu_ps(p + 16 * j, _mm512_mul_ps(_mm512_loadu_ps(p + 16 * j), inverse));
+            combine(p, position, lanes, keys, at + 2 * plan.k + h * dv, nq, dv, false, o, dv);
+            for (int64_t i = 0; i < lanes; i++) to_numbers(o + i * dv, &l.ob[(r + i) * plan.v + h * dv], dv);
+        });
     }
 
-    void attend_short_back(const Layer& l, const float* dout, int64_t n_seq) {
+    void attend_back_by_lanes(Layer& l, const Queries& of, const float* q, int64_t ldq, const float* dout, float* dq, int64_t n_seq) {
         int64_t N = s.length, H = s.heads, nq = plan.nq, dk = plan.k / H, dv = plan.v / H;
         __m512 scale = _mm512_set1_ps(1.f / std::sqrt((float)(s.k / H)));
-        alignas(64) float ds[256];
-        for (int64_t b = 0; b < n_seq; b++)
-            for (int64_t h = 0; h < H; h++) {
-                const float *at = &l.qkv_out[b * N * nq], *g = dout + b * N * plan.v + h * dv, *p = &l.p[(b * H + h) * N * 16];
-                float* to = &dqkv[b * N * nq];
-                __m512 dp[16], mean = _mm512_setzero_ps();
-                for (int64_t j = 0; j < N; j++) dp[j] = _mm512_setzero_ps();
-                dots(g, at + 2 * plan.k + h * dv, plan.v, nq, N, dv, dp);
-                for (int64_t j = 0; j < N; j++) mean = _mm512_fmadd_ps(_mm512_loadu_ps(p + j * 16), dp[j], mean);
-                for (int64_t j = 0; j < N; j++)
-                    _mm512_store_ps(ds + j * 16, _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(p + j * 16), _mm512_sub_ps(dp[j], mean)), scale));
-                combine(p, g, plan.v, N, dv, true, to + 2 * plan.k + h * dv, nq);
-                combine(ds, at + plan.k + h * dk, nq, N, dk, false, to + h * dk, nq);
-                combine(ds, at + h * dk, nq, N, dk, true, to + plan.k + h * dk, nq);
+        tiles(l, of, n_seq, [&](int64_t b, int64_t h, int64_t r, int64_t lanes, float* p) {
+            const int64_t* position = &of.position[r];
+            const float *at = &l.qkv_out[b * N * nq], *g = dout + r * plan.v + h * dv;
+            float* to = &dqkv[b * N * nq];
+            int64_t keys = position[lanes - 1] + 1;
+            __m512 mean = _mm512_setzero_ps();
+            dots(g, at + 2 * plan.k + h * dv, plan.v, nq, lanes, keys, dv, ds.data());
+            for (int64_t j = 0; j < keys; j++) mean = _mm512_fmadd_ps(_mm512_loadu_ps(p + 16 * j), _mm512_loadu_ps(&ds[16 * j]), mean);
+            for (int64_t j = 0; j < keys; j++) {
+                __m512 by = _mm512_mul_ps(_mm512_loadu_ps(p + 16 * j), _mm512_sub_ps(_mm512_loadu_ps(&ds[16 * j]), mean));
+                _mm512_storeu_ps(&ds[16 * j], _mm512_mul_ps(by, scale));
             }
+            combine(p, position, lanes, keys, g, plan.v, dv, true, to + 2 * plan.k + h * dv, nq);
+            combine(ds.data(), position, lanes, keys, at + plan.k + h * dk, nq, dk, false, dq + r * ldq + h * dk, ldq);
+            combine(ds.data(), position, lanes, keys, q + r * ldq + h * dk, ldq, dk, true, to + plan.k + h * dk, nq);
+        });
     }
 
-    // Attention of one chunk: reads q, k, v of a layer, keeps the weights, writes the outputs. `only`: the last query alone.
-    void attend(Layer& l, int64_t n_seq, bool only) {
-        if (!only && short_heads()) return attend_short(l, n_seq);
+    // Attention of one chunk: reads the queries (ldq apart), keys and values of a layer, keeps the weights, writes the outputs.
+    void attend(Layer& l, const Queries& of, const float* queries, int64_t ldq, int64_t n_seq) {
+        if (by_lanes(of)) return attend_by_lanes(l, of, queries, ldq, n_seq);
         int64_t N = s.length, H = s.heads, nq = plan.nq, dk = s.k / H, dv = s.v / H, P = plan.padded;
         float scale = 1.f / std::sqrt((float)dk);
         alignas(64) float o[512];
         for (int64_t b = 0; b < n_seq; b++)
             for (int64_t h = 0; h < H; h++)
-                for (int64_t i = only ? N - 1 : 0; i < N; i++) {
-                    const float* q = &l.qkv_out[(b * N + i) * nq + h * dk];
-                    float* p = &l.p[((b * N + i) * H + h) * P];
-                    int64_t seen = i + 1;
+                for (int64_t r = of.start[b]; r < of.start[b + 1]; r++) {
+                    const float* q = queries + r * ldq + h * dk;
+                    float* p = &l.p[(r * H + h) * P];
+                    int64_t seen = of.position[r] + 1;
                     for (int64_t j = 0; j < seen; j++) {
                         const float* k = &l.qkv_out[(b * N + j) * nq + plan.k + h * dk];
                         float dot = 0;
@@ -594,26 +663,26 @@ struct Worker {
 #pragma omp simd
                         for (int64_t e = 0; e < dv; e++) o[e] += a * v[e];
                     }
-                    to_numbers(o, &l.ob[(only ? b : b * N + i) * plan.v + h * dv], dv);
+                    to_numbers(o, &l.ob[r * plan.v + h * dv], dv);
                 }
     }
 
-    // From the gradient of the outputs (rows of v) to that of q, k, v, in `dqkv`, which is zeroed first.
-    void attend_back(const Layer& l, const float* dout, int64_t n_seq, bool only) {
-        if (!only && short_heads()) return attend_short_back(l, dout, n_seq);
+    // From the gradient of the outputs (rows of v) to that of the queries, in `dqs`, and of k and v, in `dqkv`; both are zeroed first.
+    void attend_back(Layer& l, const Queries& of, const float* queries, int64_t ldq, const float* dout, float* dqs, int64_t n_seq) {
         int64_t N = s.length, H = s.heads, nq = plan.nq, dk = s.k / H, dv = s.v / H, P = plan.padded;
-        float scale = 1.f / std::sqrt((float)dk);
         std::fill(dqkv.begin(), dqkv.begin() + n_seq * N * nq, 0.f);
+        if (&of != &all) std::fill(dqs, dqs + of.start[n_seq] * ldq, 0.f);
+        if (by_lanes(of)) return attend_back_by_lanes(l, of, queries, ldq, dout, dqs, n_seq);
+        float scale = 1.f / std::sqrt((float)dk);
         alignas(64) float ds[512];
         for (int64_t b = 0; b < n_seq; b++)
             for (int64_t h = 0; h < H; h++)
-                for (int64_t i = only ? N - 1 : 0; i < N; i++) {
-                    const float* p = &l.p[((b * N + i) * H + h) * P];
-                    const float* g = dout + (only ? b : b * N + i) * plan.v + h * dv;
-                    const float* q = &l.qkv_out[(b * N + i) * nq + h * dk];
-                    float* dq = &dqkv[(b * N + i) * nq + h * dk];
+                for (int64_t r = of.start[b]; r < of.start[b + 1]; r++) {
+                    const float *p = &l.p[(r * H + h) * P], *g = dout + r * plan.v + h * dv, *q = queries + r * ldq + h * dk;
+                    float* dq = dqs + r * ldq + h * dk;
                     float mean = 0;
-                    for (int64_t j = 0; j <= i; j++) {
+                    int64_t seen = of.position[r] + 1;
+                    for (int64_t j = 0; j < seen; j++) {
                         const float *v = &l.qkv_out[(b * N + j) * nq + 2 * plan.k + h * dv], a = p[j];
                         float *dvj = &dqkv[(b * N + j) * nq + 2 * plan.k + h * dv], dot = 0;
 #pragma omp simd reduction(+ : dot)
@@ -624,7 +693,7 @@ struct Worker {
                         ds[j] = dot;
                         mean += a * dot;
                     }
-                    for (int64_t j = 0; j <= i; j++) {
+                    for (int64_t j = 0; j < seen; j++) {
                         const float* k = &l.qkv_out[(b * N + j) * nq + plan.k + h * dk];
                         float *dkj = &dqkv[(b * N + j) * nq + plan.k + h * dk], a = p[j] * (ds[j] - mean) * scale;
 #pragma omp simd
@@ -651,8 +720,8 @@ struct Worker {
         outer(R, rows, columns, left.data(), apart(n), right.data(), dw, columns);
     }
 
-    // Adds the gradients of the sequences [first, first + n) to `grad`; returns the sum of their losses.
-    double chunk(const std::vector<const float*>& w, const int64_t* tokens, const int64_t* target, int64_t n) {
+    // Adds the gradients of n sequences to `grad`, each of whose losses counts as one of `total`; returns the sum of their losses.
+    double chunk(const std::vector<const float*>& w, const int64_t* tokens, const int64_t* target, int64_t n, int64_t total) {
         int64_t N = s.length, T = n * N, d = plan.d, f = plan.f, nk = plan.k, nv = plan.v, nq = plan.nq, D = s.depth;
         bool pre = s.norm == PRE;
         Activation kind = (Activation)s.activation;
@@ -663,68 +732,79 @@ struct Worker {
             for (int64_t i = 0; i < s.d; i++) x[i] = a[i] + b[i];
         }
         if (!pre) to_numbers(layers[0].x.data(), layers[0].xb.data(), T * d);
+        find_asked(target, n);
+        int64_t A = asked.position.size();
         for (int64_t i = 0; i < D; i++) {
             auto& l = layers[i];
             auto& b = plan.blocks[i];
-            bool only = i == D - 1;
-            int64_t R = only ? n : T;  // rows that go on
-            const float* x = only ? &l.x[(N - 1) * d] : l.x.data();
-            int64_t ldx = only ? N * d : d;
+            bool last = i == D - 1;
+            int64_t R = last ? A : T;  // rows that go on
             if (pre) norm(l.x.data(), d, nullptr, T, s.d, d, vector(b.g1), vector(b.b1), l.hat1.data(), l.rstd1.data(), nullptr, l.xb.data());
             times(T, nk + nv, d, l.xb.data(), d, l.kv.data(), l.qkv_out.data() + nk, nq);
-            int64_t first = only ? N - 1 : 0, step = only ? N : 1;
-            times(R, nk, d, &l.xb[first * d], step * d, l.q.data(), &l.qkv_out[first * nq], step * nq);
-            biased(l.qkv_out.data(), nq, T, b.bq), biased(l.qkv_out.data() + nk, nq, T, b.bk), biased(l.qkv_out.data() + 2 * nk, nq, T, b.bv);
-            attend(l, n, only);
+            if (last)
+                for_asked(n, [&](int64_t r, int64_t t) {
+                    std::copy_n(&l.x[t * d], d, &some[r * d]);
+                    std::copy_n(&l.xb[t * d], d, &someb[r * d]);
+                });
+            const float* x = last ? some.data() : l.x.data();
+            float* q = last ? some_q.data() : l.qkv_out.data();
+            int64_t ldq = last ? nk : nq;
+            times(R, nk, d, last ? someb.data() : l.xb.data(), d, l.q.data(), q, ldq);
+            biased(q, ldq, R, b.bq), biased(l.qkv_out.data() + nk, nq, T, b.bk), biased(l.qkv_out.data() + 2 * nk, nq, T, b.bv);
+            attend(l, last ? asked : all, q, ldq, n);
             times(R, d, nv, l.ob.data(), nv, l.o.data(), y.data(), d);
             biased(y.data(), d, R, b.bo);
             if (pre) {
-                norm(x, ldx, y.data(), R, s.d, d, nullptr, nullptr, nullptr, nullptr, l.ao.data(), nullptr);
+                norm(x, d, y.data(), R, s.d, d, nullptr, nullptr, nullptr, nullptr, l.ao.data(), nullptr);
                 norm(l.ao.data(), d, nullptr, R, s.d, d, vector(b.g2), vector(b.b2), l.hat2.data(), l.rstd2.data(), nullptr, l.aob.data());
             } else {
-                norm(x, ldx, y.data(), R, s.d, d, vector(b.g1), vector(b.b1), l.hat1.data(), l.rstd1.data(), l.ao.data(), l.aob.data());
+                norm(x, d, y.data(), R, s.d, d, vector(b.g1), vector(b.b1), l.hat1.data(), l.rstd1.data(), l.ao.data(), l.aob.data());
             }
             times(R, f, d, l.aob.data(), d, l.w1.data(), wide.data(), f);
             biased(wide.data(), f, R, b.c1);
             activate(kind, wide.data(), R * f, l.hb.data(), l.slope.data());
             times(R, d, f, l.hb.data(), f, l.w2.data(), y.data(), d);
             biased(y.data(), d, R, b.c2);
-            float* next = only ? out.data() : layers[i + 1].x.data();
-            number* nextb = pre ? nullptr : only ? outb.data() : layers[i + 1].xb.data();
+            float* next = last ? out.data() : layers[i + 1].x.data();
+            number* nextb = pre ? nullptr : last ? outb.data() : layers[i + 1].xb.data();
             norm(l.ao.data(), d, y.data(), R, s.d, d, pre ? nullptr : vector(b.g2), vector(b.b2), l.hat2.data(), l.rstd2.data(), next, nextb);
         }
-        if (pre) norm(out.data(), d, nullptr, n, s.d, d, vector(plan.gain), vector(plan.shift), hat.data(), rstd.data(), out.data(), outb.data());
+        if (pre) norm(out.data(), d, nullptr, A, s.d, d, vector(plan.gain), vector(plan.shift), hat.data(), rstd.data(), out.data(), outb.data());
 
         // The head, the loss, and the gradient of the logits.
         int64_t V = s.vocab, vp = plan.vp;
         double loss = 0;
         if (s.head)
-            times(n, vp, d, outb.data(), d, head.data(), logits.data(), vp);
+            times(A, vp, d, outb.data(), d, head.data(), logits.data(), vp);
         else
-            std::copy(out.begin(), out.begin() + n * d, logits.begin());
-        biased(logits.data(), vp, n, plan.head_bias);
-        for (int64_t r = 0; r < n; r++) {
+            std::copy(out.begin(), out.begin() + A * d, logits.begin());
+        biased(logits.data(), vp, A, plan.head_bias);
+        for_asked(n, [&](int64_t r, int64_t t) {
             float* z = &logits[r * vp];
-            float right_one = z[target[r]];
+            int64_t right = target[s.every ? t : t / N];
+            float right_one = z[right];
             loss += softmax(z, V, vp, 1.f) - right_one;
-            z[target[r]] -= 1;
-            for (int64_t j = 0; j < V; j++) z[j] /= s.batch;
-        }
-        biased_back(logits.data(), vp, n, plan.head_bias);
+            z[right] -= 1;
+            for (int64_t j = 0; j < V; j++) z[j] /= total;
+        });
+        biased_back(logits.data(), vp, A, plan.head_bias);
         if (s.head) {
-            to_numbers(logits.data(), dlb.data(), n * vp);
-            outer_product(outb.data(), d, d, dlb.data(), vp, n, vp, gradient(plan.head), s.d);
-            times(n, d, vp, dlb.data(), vp, head_t.data(), dx.data(), d);
+            to_numbers(logits.data(), dlb.data(), A * vp);
+            if (s.head == TIED)
+                outer_product(dlb.data(), vp, vp, outb.data(), d, A, d, gradient(plan.token), V);
+            else
+                outer_product(outb.data(), d, d, dlb.data(), vp, A, vp, gradient(plan.head), s.d);
+            times(A, d, vp, dlb.data(), vp, head_t.data(), dx.data(), d);
         } else {
-            std::copy(logits.begin(), logits.begin() + n * d, dx.begin());
+            std::copy(logits.begin(), logits.begin() + A * d, dx.begin());
         }
-        if (pre) norm_back(dx.data(), hat.data(), rstd.data(), n, s.d, d, vector(plan.gain), gradient(plan.gain), gradient(plan.shift), nullptr);
+        if (pre) norm_back(dx.data(), hat.data(), rstd.data(), A, s.d, d, vector(plan.gain), gradient(plan.gain), gradient(plan.shift), nullptr);
 
         for (int64_t i = D - 1; i >= 0; i--) {
             auto& l = layers[i];
             auto& b = plan.blocks[i];
-            bool only = i == D - 1;
-            int64_t R = only ? n : T;
+            bool last = i == D - 1;
+            int64_t R = last ? A : T;
             norm_back(dx.data(), l.hat2.data(), l.rstd2.data(), R, s.d, d, pre ? nullptr : vector(b.g2), gradient(b.g2), gradient(b.b2), small.data());
             biased_back(dx.data(), d, R, b.c2);
             outer_product(l.hb.data(), f, f, small.data(), d, R, d, gradient(b.w2), s.f);
@@ -744,21 +824,32 @@ struct Worker {
             biased_back(dx.data(), d, R, b.bo);
             outer_product(l.ob.data(), nv, nv, small.data(), d, R, d, gradient(b.o), s.v);
             times(R, nv, d, small.data(), d, l.o_t.data(), y.data(), nv);
-            attend_back(l, y.data(), n, only);
-            biased_back(dqkv.data(), nq, T, b.bq), biased_back(dqkv.data() + nk, nq, T, b.bk), biased_back(dqkv.data() + 2 * nk, nq, T, b.bv);
+            const float* q = last ? some_q.data() : l.qkv_out.data();
+            float* dq = last ? some_dq.data() : dqkv.data();
+            number* dqb = last ? some_dqb.data() : dqkvb.data();
+            int64_t ldq = last ? nk : nq;
+            attend_back(l, last ? asked : all, q, ldq, y.data(), dq, n);
+            biased_back(dq, ldq, R, b.bq), biased_back(dqkv.data() + nk, nq, T, b.bk), biased_back(dqkv.data() + 2 * nk, nq, T, b.bv);
             to_numbers(dqkv.data(), dqkvb.data(), T * nq);
+            if (last) to_numbers(dq, dqb, R * nk);
             outer_product(l.xb.data(), d, d, dqkvb.data() + nk, nq, T, nk + nv, l.dkv.data(), s.d);
-            int64_t first = only ? N - 1 : 0, step = only ? N : 1;  // the rows of q are zero but for the last of each sequence
-            outer_product(&l.xb[first * d], step * d, d, &dqkvb[first * nq], step * nq, R, nk, gradient(b.q), s.d);
-            bool apart = only || pre;  // from the residual's gradient, for now
+            outer_product(last ? someb.data() : l.xb.data(), d, d, dqb, ldq, R, nk, gradient(b.q), s.d);
+            bool apart = last || pre;  // from the residual's gradient, for now
             float* to = apart ? y.data() : dx.data();
             times(T, d, nk + nv, dqkvb.data() + nk, nq, l.kv_t.data(), to, d, !apart);
-            times(R, d, nk, &dqkvb[first * nq], step * nq, l.q_t.data(), to + first * d, step * d, true);
-            if (pre) norm_back(to, l.hat1.data(), l.rstd1.data(), T, s.d, d, vector(b.g1), gradient(b.g1), gradient(b.b1), nullptr);
-            if (apart) {
-                for (int64_t r = 0; r < R; r++) add_to_rows(&y[(r * step + first) * d], d, 1, d, &dx[r * d]);
-                std::swap(dx, y);
+            if (last) {
+                for_asked(n, [&](int64_t r, int64_t t) { std::copy_n(to + t * d, d, &some[r * d]); });
+                times(R, d, nk, dqb, ldq, l.q_t.data(), some.data(), d, true);
+                for_asked(n, [&](int64_t r, int64_t t) { std::copy_n(&some[r * d], d, to + t * d); });
+            } else {
+                times(R, d, nk, dqb, ldq, l.q_t.data(), to, d, true);
             }
+            if (pre) norm_back(to, l.hat1.data(), l.rstd1.data(), T, s.d, d, vector(b.g1), gradient(b.g1), gradient(b.b1), nullptr);
+            if (last)
+                for_asked(n, [&](int64_t r, int64_t t) { add_to_rows(to + t * d, d, 1, d, &dx[r * d]); });
+            else if (apart)
+                add_to_rows(to, T * d, 1, T * d, dx.data());
+            if (apart) std::swap(dx, y);
         }
         for (int64_t t = 0; t < T; t++) {
             float *a = gradient(plan.token) + tokens[t] * d, *b = gradient(plan.position) + t % N * d;
@@ -775,8 +866,10 @@ struct Worker {
         for (auto& l : layers) std::fill(l.dkv.begin(), l.dkv.end(), 0.f);
         pack_weights(w);
         double loss = 0;
+        int64_t each = s.every ? s.length : 1, total = s.batch;
+        if (s.every) total = std::max<int64_t>(1, std::count_if(target, target + s.batch * each, [](int64_t t) { return t >= 0; }));
         for (int64_t first = 0; first < s.batch; first += s.chunk)
-            loss += chunk(w, tokens + first * s.length, target + first, std::min(s.chunk, s.batch - first));
+            loss += chunk(w, tokens + first * s.length, target + first * each, std::min(s.chunk, s.batch - first), total);
         for (int64_t i = 0; i < s.depth; i++) {  // take apart what was computed side by side
             auto& b = plan.blocks[i];
             for (int64_t r = 0; r < s.d; r++) {
@@ -787,7 +880,7 @@ struct Worker {
         }
         for (auto& p : plan.parameters)
             for (int64_t r = 1; r < p.rows && p.cols < p.ld; r++) std::memmove(&grad[p.offset + r * p.cols], &grad[p.offset + r * p.ld], p.cols * sizeof(float));
-        return loss / s.batch;
+        return loss / total;
     }
 
     // AdamW with clipping, as lib/core/train/optim.py.
@@ -828,7 +921,7 @@ struct Engine {
 
 Shape shape_of(const int64_t* numbers) {
     Shape s;
-    static_assert(sizeof s == 16 * sizeof(int64_t));
+    static_assert(sizeof s == 17 * sizeof(int64_t));
     std::memcpy(&s, numbers, sizeof s);
     return s;
 }
@@ -865,7 +958,7 @@ void rm_step(Engine* engine, int64_t n, const int64_t* active, float* const* w, 
                 now[p] = ww[p] = w[p] + r * size;
                 if (!gradients) mm[p] = m[p] + r * size, vv[p] = v[p] + r * size;
             }
-            loss[r] = (float)worker.gradients(now, tokens + r * s.batch * s.length, target + r * s.batch);
+            loss[r] = (float)worker.gradients(now, tokens + r * s.batch * s.length, target + r * s.batch * (s.every ? s.length : 1));
             if (!gradients) {
                 worker.update(ww.data(), mm.data(), vv.data(), rate[r], decay[r], count[r], max_norm);
                 continue;

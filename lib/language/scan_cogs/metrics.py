@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from lib.core.model.transformer import IGNORED
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import history
 from lib.core.read.statistics import flips_either_way
@@ -30,7 +31,6 @@ from lib.language.experiments import (
     new_scan_specs,
     scan_specs,
 )
-from lib.language.models import IGNORED
 from lib.language.study import asked_for, cogs_of, make_cogs, make_scan
 from lib.language.text import END, OUT, Rows, Vocabulary
 
