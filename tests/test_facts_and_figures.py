@@ -72,6 +72,14 @@ def test_what_the_engine_page_says_is_of_the_right_rows() -> None:
     assert (said["cluster-longest"], said["cluster-hours"]) == ("5", "22")
 
 
+def test_language_models_are_timed_in_either_precision() -> None:
+    of = lambda task, **ratios: {"task": task} | {name: {"ratio": ratio} for name, ratio in ratios.items()}
+    found = engine.language_facts([of("SCAN", bfloat16=4.0, float32=3.0), of("mix", bfloat16=2.0, float32=2.5)])
+    ends = [found[f"language-{name}-{end}"].text for name in ("bf16", "single") for end in ("low", "high")]
+    assert ends == ["2.0", "4.0", "2.5", "3.0"]
+    assert engine.language_facts([of("SCAN", float32=3.0)])["language-bf16-low"].text == ABSENT  # where it is not there
+
+
 def test_what_a_gpu_did_is_told_by_its_own_runs() -> None:
     """Two steps in a second are two steps of one run a second; what a CPU trained is not the GPU's, and the other way round."""
     on = lambda spec, device, steps, seconds, program="compiled": replace(

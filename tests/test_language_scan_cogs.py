@@ -243,6 +243,17 @@ def test_as_many_passes_are_asked_of_runs_that_know_their_words(how: dict[str, A
     assert judged(CLAIMS, "cogs-out-longer", runs, "paper")["status"] == "not run"
 
 
+def test_what_longer_runs_have_right_is_told() -> None:
+    runs = longer(gen=of(0.6, 0.5), inside=of(0.99, 0.98), once=0.97)
+    of_kind = {
+        kind: [run for run in runs if (run.spec.gamma, run.spec.decay) == kind[2:]] for kind in longer_cogs_specs("laptop")
+    }
+    found = {name: fact.text for name, fact in metrics.facts_on_longer(of_kind).items()}
+    assert (found["longer-small"], found["longer-large"], found["longer-lead"]) == ("60%", "50%", "+10 (+10 to +10)")
+    assert (found["longer-in-small"], found["longer-in-large"], found["longer-once"]) == ("99.0%", "98.0%", "97%")
+    assert metrics.facts_on_longer({}) == {}
+
+
 def test_rows_that_alone_show_a_word_are_asked() -> None:
     """All of them, and of the longer runs alone."""
     spec = longer_cogs_specs("smoke")["COGS", 150, *SMALL][0]

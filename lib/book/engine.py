@@ -199,6 +199,19 @@ def facts(
     return found
 
 
+def language_facts(records: list[Record]) -> dict[str, Fact]:
+    """How many times as fast the engine trains language models as a plain loop: the least and the most of the tasks."""
+    found = {}
+    for name, precision in (("bf16", "bfloat16"), ("single", "float32")):
+        ratios = span(r[precision]["ratio"] for r in records if precision in r)
+        rests = (
+            f"plain loop, in single precision, over engine, products in {precision}: {', '.join(r['task'] for r in records)}"
+        )
+        for end, value in zip(("low", "high"), ratios, strict=True):
+            found[f"language-{name}-{end}"] = Fact(value, "{:.1f}", rests)
+    return found
+
+
 def speed_table(timings: list[Record]) -> str:
     """Plain loop against engine, one row a size, in Markdown."""
     head = (

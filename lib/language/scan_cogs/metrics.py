@@ -373,6 +373,9 @@ def unreachable(run: StoredRun) -> float:
     return float(np.mean([bool(set(cogs.tokens(row)[1]) - known) for row in deep]))
 
 
+_PAIRED = "points, 95 % interval over seeds, paired"
+
+
 def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     """What the text of chapter 20 says of both data sets, arm by arm."""
     low, high = ends(cogs_runs, "COGS")[0], largest(cogs_runs, "COGS")
@@ -386,13 +389,12 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     there = sizes(scan_runs, TURN, *SMALL)
     named = {"low": there[0], "middle": middle(scan_runs, TURN), "high": there[-1]}
     points = lambda interval, rests: Fact(tuple(100 * v for v in interval), "{:+.0f} ({:+.0f} to {:+.0f})", rests)
-    paired = "points, 95 % interval over seeds, paired"
     ahead = leads(scan_runs, TURN, "test")
     for at, size in named.items():
-        found[f"turn-lead-{at}"] = points(ahead[size], f"lead of the small arm on “turn left”, {size:,} rows, {paired}")
+        found[f"turn-lead-{at}"] = points(ahead[size], f"lead of the small arm on “turn left”, {size:,} rows, {_PAIRED}")
     ahead = leads(cogs_runs, "COGS", "gen")
     for at, size in (("few", low), ("many", high)):
-        found[f"cogs-lead-{at}"] = points(ahead[size], f"lead of the small arm on the 21 cases, {size:,} rows, {paired}")
+        found[f"cogs-lead-{at}"] = points(ahead[size], f"lead of the small arm on the 21 cases, {size:,} rows, {_PAIRED}")
     for arm, name in ((LARGE, "large"), (SMALL, "small")):
         for at, size in named.items():
             rests = f"of “turn left” right, {size:,} rows, mean over seeds, {name_of(arm)}"
@@ -408,7 +410,7 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     for what, runs, main, measure in (("scan", scan_runs, TURN, "test"), ("cogs", cogs_runs, "COGS", "gen")):
         for name, part in zip(("start", "decay"), parts(runs, main, measure), strict=True):
             change = "smaller start" if name == "start" else "larger decay"
-            found[f"{what}-{name}"] = points(part, f"by the {change}, averaged over the other, {what.upper()}; {paired}")
+            found[f"{what}-{name}"] = points(part, f"by the {change}, averaged over the other, {what.upper()}; {_PAIRED}")
     for arm, name in ((LARGER, "larger"), (SMALLER, "smaller")):
         group = scan_runs.get((TURN, middle(scan_runs, TURN), *arm))
         share = float(arms.shares(group).mean()) if group else None
@@ -417,7 +419,7 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     known = float(arms.shares(group, "train").mean()) if group else None
     found["turn-smaller-train"] = Fact(known, "{:.0%}", f"of rows of training right, mean over seeds, {name_of(SMALLER)}")
     for name, part in zip(("large", "small"), starts_alone(cogs_runs, "COGS", "gen"), strict=True):
-        found[f"cogs-start-{name}"] = points(part, f"by the smaller start at the {name} arm's decay alone, COGS; {paired}")
+        found[f"cogs-start-{name}"] = points(part, f"by the smaller start at the {name} arm's decay alone, COGS; {_PAIRED}")
     structural_best = max(float(structural(g).mean()) for k, g in cogs_runs.items() if k[2:] in PAPERS)
     found["structural"] = Fact(structural_best, "{:.1%}", "of the structural cases, best mean of an arm and a size")
     for size, where in ((low, "few"), (high, "many")):
@@ -447,6 +449,31 @@ def facts_on_new(runs: Runs) -> dict[str, Fact]:
                 share = float(measure(runs[(TURN, size, *arm)]).mean()) if runs else None
                 about = f"of “turn left” right, {rests}, {size:,} rows, mean of new seeds, {name_of(arm)}"
                 found[f"{scoring}-{name}-{at}"] = Fact(share, "{:.0%}", about)
+    return found
+
+
+def facts_on_longer(runs: Runs) -> dict[str, Fact]:
+    """Of the new seeds of COGS with as many passes over the most rows: what either arm has right, and how far the small one is
+    ahead on the 21 cases. Nothing without runs."""
+    if not runs:
+        return {}
+    ((size, lead),) = leads(runs, "COGS", "gen").items()
+    rests = f"COGS, {size:,} rows, new seeds, as many passes as over the fewest"
+    everyone = [run for group in runs.values() for run in group]
+    found = {
+        "longer-seeds": Fact(in_words(len(runs["COGS", size, *SMALL])), "{}", f"seeds of an arm, {rests}"),
+        "longer-lead": Fact(
+            tuple(100 * v for v in lead), "{:+.0f} ({:+.0f} to {:+.0f})", f"lead on the 21 cases, {_PAIRED}, {rests}"
+        ),
+        "longer-once": Fact(
+            float(arms.shares(everyone, "once").min()), "{:.0%}", f"of rows that alone show a word, least, {rests}"
+        ),
+    }
+    for arm, name in ((LARGE, "large"), (SMALL, "small")):
+        group = runs["COGS", size, *arm]
+        about = f"mean over seeds, {name_of(arm)}, {rests}"
+        found[f"longer-{name}"] = Fact(float(arms.shares(group, "gen").mean()), "{:.0%}", f"of the 21 cases, {about}")
+        found[f"longer-in-{name}"] = Fact(float(arms.shares(group).mean()), "{:.1%}", f"in distribution, {about}")
     return found
 
 
