@@ -437,6 +437,14 @@ def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     return _as_script(profile, runs, "COGS", s.middle)
 
 
+def rounded_cogs_specs(profile: str) -> list[RunSpec]:
+    """The runs of the paper's two arms, in bfloat16 where the machine has it."""
+    return [spec for kind, specs in cogs_specs(profile).items() if kind[2:] in (LARGE, SMALL) for spec in specs]
+
+
+COGS_MOVED = once_more(
+    "language-cogs-roundings", "COGS under other roundings", make_cogs, rounded_cogs_specs, models=(CausalSpec,)
+)
 COGS_SEEDS = (3, 4, 5)
 
 
@@ -646,6 +654,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(ROUNDED_NAME, "SCAN on new seeds, in bfloat16", VERSION, make_scan, rounded_scan_specs, models=(CausalSpec,)),
     MOVED,
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
+    COGS_MOVED,
     _language("language-cogs-longer", "COGS: as many passes over most rows", make_cogs, longer_cogs_specs),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
     _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, partial(_beside, TWIN)),
