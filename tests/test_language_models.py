@@ -143,3 +143,19 @@ def test_the_native_program_trains_it_as_pytorch_does(tied: bool) -> None:
     for (name, one), other in zip(ours.model.named_parameters(), theirs.model.parameters(), strict=True):
         if "W_K.bias" not in name:  # its gradient is zero, and AdamW makes steps of what rounding leaves of that
             torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-4)
+
+
+@pytest.mark.skipif(native.library(torch.bfloat16) is None, reason="no AVX-512 with bfloat16, or no C++ compiler")
+def test_a_runs_bits_are_its_own_however_long_the_rows_beside_it_are() -> None:
+    """The same rows, padded behind for another run's sake, in sixteen sequences and thus several chunks."""
+    model = CausalSpec.split_heads(32, 2, **(SHAPE | {"vocab": 300, "positions": 128})).build(1)
+    apply_gamma_stacked(model, [0.4], [0], [0])
+    tokens = torch.randint(0, 300, (1, 16, 24), generator=torch.Generator().manual_seed(0))
+    target = torch.where(tokens % 3 > 0, (tokens * 7) % 300, IGNORED)
+    found = []
+    for length in (24, 64, 128):
+        padded = [F.pad(rows, (0, length - 24), value=value) for rows, value in ((tokens, 0), (target, IGNORED))]
+        found.append(native.Program(model.spec, 16, length, 1, torch.bfloat16).gradients(model, *padded))
+    for loss, gradients in found[1:]:
+        assert torch.equal(loss, found[0][0])
+        assert all(torch.equal(one, other) for one, other in zip(gradients, found[0][1], strict=True))

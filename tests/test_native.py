@@ -137,6 +137,17 @@ def test_gradients_are_as_near_to_the_true_ones_as_pytorchs(
             assert not mine.any()
 
 
+@needs_it
+def test_a_kind_that_inherits_a_form_is_left_to_pytorch() -> None:
+    """It may compute something else."""
+    form = {"vocab": 9, "positions": 9, "depth": 1, "d_model": 16, "d_ff": 16, "d_k": 16, "d_v": 16}
+
+    class Another(CausalSpec): ...
+
+    assert native.trains(CausalSpec(**form), 4, 9)
+    assert not native.trains(Another(**form), 4, 9)
+
+
 @in_each_precision
 def test_gradients_in_a_model_without_rounding(dtype: torch.dtype) -> None:
     """Weights, activations and gradients that bfloat16 holds exactly leave no room for rounding: a linear readout, by hand."""

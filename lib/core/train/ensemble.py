@@ -155,7 +155,11 @@ class Ensemble:
     def train_step(self, rows: Rows) -> None:
         """One step of every slot."""
         batch = torch.arange(self.train.batch, device=self.device)
-        tokens, target = rows(self.data_seed[:, None], self.step[:, None] * self.train.batch + batch)
+        at = self.step
+        if None in self.runs and self.active:  # an empty slot must not make the rows of a step longer
+            empty = torch.tensor([run is None for run in self.runs], device=self.device)
+            at = torch.where(empty, at[self.active[0]], at)
+        tokens, target = rows(self.data_seed[:, None], at[:, None] * self.train.batch + batch)
         loss = self._native_step(tokens, target) if self.backend == "native" else self._torch_step(tokens, target)
         bad = ~loss.isfinite() & (self.diverged_at < 0)
         self.diverged_at = torch.where(bad, self.step, self.diverged_at)

@@ -138,7 +138,8 @@ def chunk_of(spec: ModelSpec, batch: int, length: int, dtype: torch.dtype = torc
     row = 26 * d + 8 * spec.d_ff + 8 * k + 6 * v  # bytes of a token: with bfloat16
     if dtype == torch.float32:
         row += 4 * d + 4 * spec.d_ff + 2 * v
-    if spec.every_position:
+    if spec.every_position:  # rows of a step may be padded to any length, and their sums must not be taken in another order
+        length = spec.positions
         row += 8 * length * spec.heads + 6 * spec.vocab
     room = max(_CHUNK_BYTES, _CHUNK_OF_WEIGHTS * 4 * n_parameters(spec))
     return max(2, min(batch + batch % 2, int(room // (row * length * max(1, spec.depth - 1))) // 2 * 2))
@@ -146,7 +147,9 @@ def chunk_of(spec: ModelSpec, batch: int, length: int, dtype: torch.dtype = torc
 
 def trains(spec: AnyModel, batch: int, length: int, dtype: torch.dtype = torch.bfloat16) -> bool:
     """Is there a program for this shape and precision of products on this machine?"""
-    if not isinstance(spec, ModelSpec) or spec.activation not in _ACTIVATIONS or (lib := library(dtype)) is None:
+    if not isinstance(spec, ModelSpec) or "every_position" not in vars(type(spec)):
+        return False  # another kind may inherit that and compute something else
+    if spec.activation not in _ACTIVATIONS or (lib := library(dtype)) is None:
         return False
     return bool(lib.rm_trains(_shape(spec, batch, length, 2)))
 
@@ -188,7 +191,8 @@ class Program:
             raise ValueError(f"expected {self.batch} sequences of {self.length} tokens a run, got {tuple(tokens.shape)}.")
         least = IGNORED if every else 0
         if int(tokens.min()) < 0 or int(target.min()) < least or max(int(t.max()) for t in (tokens, target)) >= self.spec.vocab:
-            raise ValueError(f"tokens and targets must lie between 0 and {self.spec.vocab - 1}.")
+            unasked = f", targets that are not asked for be {IGNORED}" * every
+            raise ValueError(f"tokens and targets must lie between 0 and {self.spec.vocab - 1}{unasked}.")
         if not all(a.is_contiguous() and a.dtype == torch.float32 for a in arrays):
             raise ValueError("parameters and moments must be contiguous and of single precision.")
 

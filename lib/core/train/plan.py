@@ -98,7 +98,8 @@ def backend_for(specs: Sequence[RunSpec], options: Options) -> str:
     if options.backend == "native" and not native_trains:
         raise DeviceError(
             "the native program needs a CPU with AVX-512 (and its bfloat16 products, unless in single precision), a C++ "
-            "compiler, a transformer with ReLU or GELU, heads of at most 512 units, and AdamW: use backend auto."
+            "compiler, a transformer with ReLU or GELU, heads of at most 512 units, at most 512 tokens, and AdamW: use backend "
+            "auto."
         )
     if options.backend != "auto":
         return options.backend
@@ -148,8 +149,9 @@ def slots_that_fit(spec: RunSpec, length: int, options: Options) -> int:
         return options.slots
     best = _MAX_SLOTS[device.type]
     if device.type == "cpu" and backend_for([spec], options) == "native":
-        everywhere = getattr(spec.model, "every_position", False)  # a run's logits, and its evaluation, are large
-        best = 2 ** (cores() - 1).bit_length() if everywhere else max(_NATIVE_SLOTS, 2 ** cores().bit_length())
+        best = 2 ** cores().bit_length()
+        if not getattr(spec.model, "every_position", False):  # else the logits of a run, and its evaluation, are large
+            best = max(_NATIVE_SLOTS, best)
     elif device.type == "cpu":
         best = min(best, max(1, _CPU_ACTIVATIONS // (spec.train.batch * length * spec.model.d_model)))
     best = min(best, fitting)

@@ -685,11 +685,9 @@ struct Worker {
                     for (int64_t j = 0; j < seen; j++) {
                         const float *v = &l.qkv_out[(b * N + j) * nq + 2 * plan.k + h * dv], a = p[j];
                         float *dvj = &dqkv[(b * N + j) * nq + 2 * plan.k + h * dv], dot = 0;
-#pragma omp simd reduction(+ : dot)
-                        for (int64_t e = 0; e < dv; e++) {
-                            dot += g[e] * v[e];
-                            dvj[e] += a * g[e];
-                        }
+                        for (int64_t e = 0; e < dv; e++) dot = std::fma(g[e], v[e], dot);  // in this order, whatever the compiler
+#pragma omp simd
+                        for (int64_t e = 0; e < dv; e++) dvj[e] += a * g[e];
                         ds[j] = dot;
                         mean += a * dot;
                     }
