@@ -303,7 +303,7 @@ def test_facts_are_of_both_data_sets() -> None:
     assert (shown["cogs-start-large"], shown["cogs-start-small"]) == ("+10 (+10 to +10)", "+30 (+30 to +30)")
     assert (shown["turn-small-low"], shown["turn-lead-middle"]) == ("70%", "+20 (+20 to +20)")
     assert (shown["turn-larger"], shown["turn-smaller"]) == ("10%", "80%")
-    assert (shown["cogs-small-few"], shown["cogs-small-many"], shown["in-large-many"]) == ("70%", "30%", "99.5%")
+    assert (shown["cogs-small-few"], shown["cogs-small-many"], shown["in-large"]) == ("70%", "30%", "99.5%")
     assert (shown["seen-few"], shown["seen-many"]) == ("48", "12")
     share = 13_146 / 19_701  # 15,335 of 21,890 rows have the action, and 2,189 of these are "turn left" itself
     assert (shown["turn-elsewhere"], shown["jump-elsewhere"]) == (f"{share:.0%}", "0%")

@@ -406,7 +406,8 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
             group = cogs_runs["COGS", size, *arm]
             rests = f"mean over seeds, {size:,} rows, {name_of(arm)}"
             found[f"cogs-{name}-{where}"] = Fact(float(arms.shares(group, "gen").mean()), "{:.0%}", f"of the 21 cases, {rests}")
-            found[f"in-{name}-{where}"] = Fact(float(arms.shares(group).mean()), "{:.1%}", f"in distribution, {rests}")
+            if size == high:
+                found[f"in-{name}"] = Fact(float(arms.shares(group).mean()), "{:.1%}", f"in distribution, {rests}")
     for what, runs, main, measure in (("scan", scan_runs, TURN, "test"), ("cogs", cogs_runs, "COGS", "gen")):
         for name, part in zip(("start", "decay"), parts(runs, main, measure), strict=True):
             change = "smaller start" if name == "start" else "larger decay"
