@@ -180,13 +180,14 @@ def ends(runs: Runs, main: str) -> list[int]:
     return sorted({found[0], found[-1]})
 
 
-def cases_at_ends(runs: Runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
-    """{size: {arm: {case in words: (R,) shares}}} at the smallest size and at the largest."""
+def cases_at_ends(runs: Runs, longer: Runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
+    """{size: {arm: {case in words: (R,) shares}}} at the smallest size and the largest; and there of `longer` runs, if any."""
     words = [CASES[case] for case in cogs.CASES]
-    return {
-        f"{size:,} rows": {name_of(arm): dict(zip(words, of_cases(runs["COGS", size, *arm]).T, strict=True)) for arm in PAPERS}
-        for size in ends(runs, "COGS")
+    of = lambda some, size: {
+        name_of(arm): dict(zip(words, of_cases(some["COGS", size, *arm]).T, strict=True)) for arm in PAPERS
     }
+    found = {f"{size:,} rows": of(runs, size) for size in ends(runs, "COGS")}
+    return found | ({f"{size:,} rows,\nas many passes": of(longer, size) for size in ends(longer, "COGS")} if longer else {})
 
 
 def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, float]]:
