@@ -275,6 +275,7 @@ def test_what_longer_runs_have_right_is_told() -> None:
         kind: [run for run in runs if (run.spec.gamma, run.spec.decay) == kind[2:]] for kind in longer_cogs_specs("laptop")
     }
     found = {name: fact.text for name, fact in metrics.facts_on_longer(of_kind).items()}
+    assert found["longer-ahead"] == "three of three"
     assert (found["longer-small"], found["longer-large"], found["longer-lead"]) == ("60%", "50%", "+10 (+10 to +10)")
     assert (found["longer-in-small"], found["longer-in-large"], found["longer-once"]) == ("99.0%", "98.0%", "97%")
     assert metrics.facts_on_longer({}) == {}

@@ -252,7 +252,7 @@ CLAIMS = asking(
         f"three new seeds, single precision; mean share at least {HIGH:g} in both arms; the two means within {CLOSE:g}",
         in_distribution_longer,
         revised="asked since the first runs may have been too short",
-        figure="20.1",
+        figure="20.4",
     ),
     Claim(
         "cogs-out-longer",
@@ -264,6 +264,6 @@ CLAIMS = asking(
         "the small arm, paired by seed, has a 95 % interval above 0",
         out_of_distribution_longer,
         revised="asked since the first runs may have been too short",
-        figure="20.1",
+        figure="20.4",
     ),
 )

@@ -377,8 +377,9 @@ def unreachable(run: StoredRun) -> float:
 _PAIRED = "points, 95 % interval over seeds, paired"
 
 
-def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
-    """What the text of chapter 20 says of both data sets, arm by arm."""
+def facts(scan_runs: Runs, cogs_runs: Runs, longer: Runs | None = None) -> dict[str, Fact]:
+    """What the text of chapter 20 says of both data sets, arm by arm, and of `longer` runs on COGS."""
+    longer = longer or {}
     low, high = ends(cogs_runs, "COGS")[0], largest(cogs_runs, "COGS")
     found = {
         "turn-elsewhere": Fact(elsewhere(TURN, "LTURN"), "{:.0%}", "other rows of training with the action of “turn left”"),
@@ -422,12 +423,14 @@ def facts(scan_runs: Runs, cogs_runs: Runs) -> dict[str, Fact]:
     found["turn-smaller-train"] = Fact(known, "{:.0%}", f"of rows of training right, mean over seeds, {name_of(SMALLER)}")
     for name, part in zip(("large", "small"), starts_alone(cogs_runs, "COGS", "gen"), strict=True):
         found[f"cogs-start-{name}"] = points(part, f"by the smaller start at the {name} arm's decay alone, COGS; {_PAIRED}")
-    structural_best = max(float(structural(g).mean()) for k, g in cogs_runs.items() if k[2:] in PAPERS)
-    found["structural"] = Fact(structural_best, "{:.1%}", "of the structural cases, best mean of an arm and a size")
+    structural_best = max(float(structural(g).mean()) for k, g in [*cogs_runs.items(), *longer.items()] if k[2:] in PAPERS)
+    found["structural"] = Fact(
+        structural_best, "{:.1%}", "of the structural cases, best mean of an arm and a size, longer runs too"
+    )
     for size, where in ((low, "few"), (high, "many")):
         spec = cogs_runs["COGS", size, *SMALL][0].spec
         found[f"seen-{where}"] = Fact(spec.train.batch * spec.train.steps / size, "{:.0f}", f"passes over {size:,} rows")
-    return found | _of_commands(scan_runs) | _of_words(cogs_runs)
+    return found | _of_commands(scan_runs) | _of_words(cogs_runs) | facts_on_longer(longer)
 
 
 def facts_on_new(runs: Runs) -> dict[str, Fact]:
@@ -462,8 +465,10 @@ def facts_on_longer(runs: Runs) -> dict[str, Fact]:
     ((size, lead),) = leads(runs, "COGS", "gen").items()
     rests = f"COGS, {size:,} rows, new seeds, as many passes as over the fewest"
     everyone = [run for group in runs.values() for run in group]
+    apart = np.subtract(*(arms.shares(runs["COGS", size, *arm], "gen") for arm in (SMALL, LARGE)))
+    ahead = in_words(int((apart > 0).sum())), in_words(len(apart))
     found = {
-        "longer-seeds": Fact(in_words(len(runs["COGS", size, *SMALL])), "{}", f"seeds of an arm, {rests}"),
+        "longer-ahead": Fact(ahead, "{} of {}", f"seeds whose small arm is ahead on the 21 cases, {rests}"),
         "longer-lead": Fact(
             tuple(100 * v for v in lead), "{:+.0f} ({:+.0f} to {:+.0f})", f"lead on the 21 cases, {_PAIRED}, {rests}"
         ),
