@@ -80,6 +80,7 @@ COMPARED = {
     "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
     "Pre-norm of chapter 8": (("symmetric", "inferential", "steps"), gpt2.PRECISION),
     "SCAN of chapter 20": (("scan", "open", "lead"), scan_cogs.PRECISION),
+    "COGS of chapter 20": (("cogs-in", "cogs-out", "cogs-lead"), scan_cogs.COGS_PRECISION),
 }
 """{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""
 
