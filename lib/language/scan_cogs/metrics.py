@@ -180,14 +180,22 @@ def ends(runs: Runs, main: str) -> list[int]:
     return sorted({found[0], found[-1]})
 
 
+def passes(runs: Sequence[StoredRun], size: int) -> float:
+    """How often each of so many rows of training is seen."""
+    train = runs[0].spec.train
+    return train.batch * train.steps / size
+
+
 def cases_at_ends(runs: Runs, longer: Runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
-    """{size: {arm: {case in words: (R,) shares}}} at the smallest size and the largest; and there of `longer` runs, if any."""
+    """{size and passes: {arm: {case in words: (R,) shares}}} at the smallest size and the largest, and of `longer` runs."""
     words = [CASES[case] for case in cogs.CASES]
-    of = lambda some, size: {
-        name_of(arm): dict(zip(words, of_cases(some["COGS", size, *arm]).T, strict=True)) for arm in PAPERS
-    }
-    found = {f"{size:,} rows": of(runs, size) for size in ends(runs, "COGS")}
-    return found | ({f"{size:,} rows,\nas many passes": of(longer, size) for size in ends(longer, "COGS")} if longer else {})
+    found = {}
+    for some in (runs, longer) if longer else (runs,):
+        for size in ends(some, "COGS"):
+            groups = {name_of(arm): some["COGS", size, *arm] for arm in PAPERS}
+            title = f"{size:,} rows × {passes(groups[name_of(SMALL)], size):.2g}"
+            found[title] = {name: dict(zip(words, of_cases(group).T, strict=True)) for name, group in groups.items()}
+    return found
 
 
 def leads(runs: Runs, main: str, name: str) -> dict[int, tuple[float, float, float]]:
@@ -428,8 +436,7 @@ def facts(scan_runs: Runs, cogs_runs: Runs, longer: Runs | None = None) -> dict[
         structural_best, "{:.1%}", "of the structural cases, best mean of an arm and a size, longer runs too"
     )
     for size, where in ((low, "few"), (high, "many")):
-        spec = cogs_runs["COGS", size, *SMALL][0].spec
-        found[f"seen-{where}"] = Fact(spec.train.batch * spec.train.steps / size, "{:.0f}", f"passes over {size:,} rows")
+        found[f"seen-{where}"] = Fact(passes(cogs_runs["COGS", size, *SMALL], size), "{:.0f}", f"passes over {size:,} rows")
     return found | _of_commands(scan_runs) | _of_words(cogs_runs) | facts_on_longer(longer)
 
 
