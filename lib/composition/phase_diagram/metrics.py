@@ -657,41 +657,41 @@ def slower(short: Sequence[StoredRun], single: Sequence[StoredRun]) -> tuple[flo
 
 
 def rounded_facts(found: Arms, further: Arms) -> dict[str, Fact]:
-    """Of the new seeds under other roundings, and of `further` ones at the smallest of these starts; none unless all are
+    """Of the new seeds under other roundings, and of `further` ones at the smallest of these starts; absent unless all are
     stored."""
-    facts = {}
-    if found.whole:
-        last = found.where(lambda run: run.spec.gamma == ROUNDING_GAMMAS[-1])
-        beyond = found.where(lambda run: run.spec.gamma > ROUNDING_GAMMAS[0])
-        facts = _kept_facts(found) | _decided_facts(beyond, "rounded") | _far_facts(last, "rounded") | _changed_facts(last)
-        rests = f"times as long to {MOST_ROWS:.0%} of the training rows in {SHORT}, 95 % interval of the mean"
-        facts["short-slower"] = Fact(slower(found.short, [*found.single, *found.moved])[1:], "{:.2f} to {:.2f}", rests)
-    if further.whole:
-        facts |= _decided_facts(further, "further") | _far_facts(further, "further")
-    return facts
+    found, further = (arms if arms.whole else Arms() for arms in (found, further))
+    last = found.where(lambda run: run.spec.gamma == ROUNDING_GAMMAS[-1])
+    beyond = found.where(lambda run: run.spec.gamma > ROUNDING_GAMMAS[0])
+    slow = slower(found.short, [*found.single, *found.moved])[1:] if found.whole else None
+    rests = f"times as long to {MOST_ROWS:.0%} of the training rows in {SHORT}, 95 % interval of the mean"
+    facts = {"short-slower": Fact(slow, "{:.2f} to {:.2f}", rests)}
+    facts |= _kept_facts(found) | _decided_facts(beyond, "rounded") | _far_facts(last, "rounded") | _changed_facts(last)
+    return facts | (_decided_facts(further, "further") | _far_facts(further, "further") if further.whole else {})
 
 
 def _kept_facts(found: Arms) -> dict[str, Fact]:
     """How many runs keep the kind of their seed in single precision, by what was changed and by γ, and beyond the largest
     start how many would if seeds were exchanged; how many were trained by another program than that."""
     facts = {}
+    kept = lambda pairs, write: (write(len(of_one_kind(pairs))), write(len(pairs))) if pairs else None
     for name, arm, runs in (("moved", MOVED, found.moved), ("short", SHORT, found.short)):
         pairs = paired(runs, found.single)
         rests = f"runs of the kind of their seed in {SINGLE}, {arm}"
-        facts[f"{name}-all"] = Fact((len(of_one_kind(pairs)), len(pairs)), "{} of {}", f"{rests}, all γ")
+        facts[f"{name}-all"] = Fact(kept(pairs, str), "{} of {}", f"{rests}, all γ")
         for gamma in ROUNDING_GAMMAS:
             here, at = [pair for pair in pairs if pair[0].spec.gamma == gamma], f"{100 * gamma:.0f}"
-            kept = in_words(len(of_one_kind(here))), in_words(len(here))
-            facts[f"{name}-{at}"] = Fact(kept, "{} of {}", f"{rests}, γ = {gamma:g}")
+            facts[f"{name}-{at}"] = Fact(kept(here, in_words), "{} of {}", f"{rests}, γ = {gamma:g}")
             if gamma > ROUNDING_GAMMAS[0]:
-                chance, p = agreement_by_chance(*([exact_kind(pair[i]) for pair in here] for i in (0, 1)))
+                kinds = [[exact_kind(pair[i]) for pair in here] for i in (0, 1)]
+                chance, p = agreement_by_chance(*kinds) if here else (None, None)
                 rest, key = f"{arm}, γ = {gamma:g}, over all ways to exchange seeds", f"{name}-exchanged-{at}"
                 facts[key] = Fact(chance, "{:.1f}", f"runs of one kind, mean, {rest}")
                 facts[f"{key}-p"] = Fact(p, "{:.2g}", f"how often in as many as here, {rest}")
         middle = [pair for pair in pairs if pair[0].spec.gamma == ROUNDING_GAMMAS[1]]
         other = sum(len({run.provenance["program"] for run in pair}) > 1 for pair in middle)
         rests = f"{arm}, γ = {ROUNDING_GAMMAS[1]:g}, trained by another program than the twin"
-        facts[f"{name}-programs"] = Fact((in_words(other), in_words(len(middle))), "{} of {}", rests)
+        counted = (in_words(other), in_words(len(middle))) if middle else None
+        facts[f"{name}-programs"] = Fact(counted, "{} of {}", rests)
     rests = "runs a side that Fisher's one-sided test needs, p at most .05 in 80 % of all cases, shares of 1/4 and 3/4"
     return facts | {"tell-quarters": Fact(runs_to_tell(0.25, 0.75), "{}", rests)}
 
@@ -699,20 +699,22 @@ def _kept_facts(found: Arms) -> dict[str, Fact]:
 def _decided_facts(found: Arms, name: str) -> dict[str, Fact]:
     """How many runs of each rounding are of neither kind."""
     where = of_new_seeds(found.single)
-    facts = {f"{name}-runs": Fact(in_words(len(found.single)), "{}", f"runs of each rounding, {where}")}
+    every = in_words(len(found.single)) if found.whole else None
+    facts = {f"{name}-runs": Fact(every, "{}", f"runs of each rounding, {where}")}
     for key, (arm, runs) in zip(("single", "moved", "short"), found.named.items(), strict=True):
-        count = in_words(sum(exact_kind(run) not in MAPPINGS for run in runs))
+        count = in_words(sum(exact_kind(run) not in MAPPINGS for run in runs)) if found.whole else None
         facts[f"{name}-{key}-neither"] = Fact(count, "{}", f"of neither kind, {arm}, {where}")
     return facts
 
 
 def _far_facts(found: Arms, name: str) -> dict[str, Fact]:
     """How far bfloat16 and the last bit move the inferential share."""
-    by, rests = inferential(found), f"inferential share, mean over runs, {of_new_seeds(found.single)}"
+    by = inferential(found) if found.whole else None
+    p, rests = by and sign_flips(by.further, "greater"), f"inferential share, mean over runs, {of_new_seeds(found.single)}"
     return {
-        f"{name}-far": Fact(float(by.far.mean()), "{:.2f}", f"distance of {SHORT} from both others, {rests}"),
-        f"{name}-near": Fact(float(by.null.mean()), "{:.2f}", f"distance of these two, {rests}"),
-        f"{name}-far-p": Fact(sign_flips(by.further, "greater"), "{:.2g}", f"exact one-sided sign-flip test, {rests}"),
+        f"{name}-far": Fact(by and float(by.far.mean()), "{:.2f}", f"distance of {SHORT} from both others, {rests}"),
+        f"{name}-near": Fact(by and float(by.null.mean()), "{:.2f}", f"distance of these two, {rests}"),
+        f"{name}-far-p": Fact(p, "{:.2g}", f"exact one-sided sign-flip test, {rests}"),
     }
 
 
@@ -722,8 +724,8 @@ def _changed_facts(found: Arms) -> dict[str, Fact]:
     gained = sum(exact_kind(was) == "neither" and composes(was) and exact_kind(run) == MAPPINGS[1] for run, was in pairs)
     lost = sum((exact_kind(was), exact_kind(run)) == MAPPINGS[::-1] for run, was in pairs)
     return {
-        "short-gained": Fact(in_words(gained), "{}", f"inferential, within one step {rests}"),
-        "short-lost": Fact(in_words(lost), "{}", f"symmetric, inferential {rests}"),
+        "short-gained": Fact(in_words(gained) if pairs else None, "{}", f"inferential, within one step {rests}"),
+        "short-lost": Fact(in_words(lost) if pairs else None, "{}", f"symmetric, inferential {rests}"),
     }
 
 

@@ -466,29 +466,25 @@ def facts_on_new(runs: Runs) -> dict[str, Fact]:
 
 def facts_on_longer(runs: Runs) -> dict[str, Fact]:
     """Of the new seeds of COGS with as many passes over the most rows: what either arm has right, and how far the small one is
-    ahead on the 21 cases. Nothing without runs."""
-    if not runs:
-        return {}
-    ((size, lead),) = leads(runs, "COGS", "gen").items()
-    rests = f"COGS, {size:,} rows, new seeds, as many passes as over the fewest"
-    everyone = [run for group in runs.values() for run in group]
-    apart = np.subtract(*(arms.shares(runs["COGS", size, *arm], "gen") for arm in (SMALL, LARGE)))
-    ahead = in_words(int((apart > 0).sum())), in_words(len(apart))
-    found = {
-        "longer-ahead": Fact(ahead, "{} of {}", f"seeds whose small arm is ahead on the 21 cases, {rests}"),
-        "longer-lead": Fact(
-            tuple(100 * v for v in lead), "{:+.0f} ({:+.0f} to {:+.0f})", f"lead on the 21 cases, {_PAIRED}, {rests}"
-        ),
-        "longer-once": Fact(
-            float(arms.shares(everyone, "once").min()), "{:.0%}", f"of rows that alone show a word, least, {rests}"
-        ),
-    }
+    ahead on the 21 cases. Absent without runs."""
+    rests = "COGS, most rows, new seeds, as many passes as over the fewest"
+    group = lambda arm: [run for kind, some in runs.items() if kind[2:] == arm for run in some]
+    share = lambda some, name: float(arms.shares(some, name).mean()) if some else None
+    found = {}
     for arm, name in ((LARGE, "large"), (SMALL, "small")):
-        group = runs["COGS", size, *arm]
         about = f"mean over seeds, {name_of(arm)}, {rests}"
-        found[f"longer-{name}"] = Fact(float(arms.shares(group, "gen").mean()), "{:.0%}", f"of the 21 cases, {about}")
-        found[f"longer-in-{name}"] = Fact(float(arms.shares(group).mean()), "{:.1%}", f"in distribution, {about}")
-    return found
+        found[f"longer-{name}"] = Fact(share(group(arm), "gen"), "{:.0%}", f"of the 21 cases, {about}")
+        found[f"longer-in-{name}"] = Fact(share(group(arm), "test"), "{:.1%}", f"in distribution, {about}")
+    everyone = [*group(LARGE), *group(SMALL)]
+    once = float(arms.shares(everyone, "once").min()) if everyone else None
+    lead = tuple(100 * v for v in arms.lead(group(SMALL), group(LARGE), "gen")) if everyone else None
+    apart = arms.shares(group(SMALL), "gen") - arms.shares(group(LARGE), "gen") if everyone else np.array([])
+    ahead = (in_words(int((apart > 0).sum())), in_words(len(apart))) if everyone else None
+    return found | {
+        "longer-once": Fact(once, "{:.0%}", f"of rows that alone show a word, least, {rests}"),
+        "longer-lead": Fact(lead, "{:+.0f} ({:+.0f} to {:+.0f})", f"lead on the 21 cases, {_PAIRED}, {rests}"),
+        "longer-ahead": Fact(ahead, "{} of {}", f"seeds whose small arm is ahead on the 21 cases, {rests}"),
+    }
 
 
 def _of_commands(runs: Runs) -> dict[str, Fact]:
