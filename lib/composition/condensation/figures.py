@@ -220,14 +220,14 @@ def row_figure(runs: Sequence[StoredRun]) -> Figure:
             near, missed = near + share, missed + miss
         above.set(ylim=(0, 1), ylabel="numbers, by distance\nof their neighbour")
         below.set(ylabel="answers that miss −10,\nby how much")
-        above.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.12), columnspacing=1.2, handlelength=1.2)
+        above.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.15), columnspacing=1.2, handlelength=1.2)
         below.set_xticks([(a + b) / 2 for *_, a, b in ends], [name.replace(" ", "\n") for _, name, *_ in ends])
         for i, gamma in enumerate(dict.fromkeys(g for g, *_ in ends)):
             places = [place for g, _, *both in ends if g == gamma for place in both]
             x, words, ha = (min(places) + max(places)) / 2, f"{gamma:g}", "center"
             if i == 0:  # the only one with its name, to the left, where a phone has room
                 x, words, ha = max(places) + 0.43, f"γ = {gamma:g}", "right"
-            above.text(x, 1.03, words, ha=ha, va="bottom", weight="bold")
+            above.text(x, 1.06, words, ha=ha, va="bottom", weight="bold")
         for ax in (above, below):
             style.bare(ax)
     return fig
