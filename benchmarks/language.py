@@ -95,23 +95,26 @@ def _engine(spec: RunSpec, options: Options) -> Measure:
     return _stepping(group.step, group.device, len(runs))
 
 
-def _engines(spec: RunSpec, bf16: bool) -> tuple[list[_Contender], Options]:
-    """The processes that a sweep would train in."""
+def _as_sweep(spec: RunSpec, longest: int, bf16: bool) -> Options:
+    """How a sweep would train, whose processes are `sharing`."""
     workers = workers_for([spec] * cores(), Options(bf16=bf16))
-    study = EXPERIMENTS[spec.experiment].make_study(spec)
-    slots = slots_that_fit(spec, study.length, Options(sharing=workers, bf16=bf16))
-    options = Options(slots=slots, sharing=workers, bf16=bf16)
-    return [_Contender(_engine, spec, options, max(1, cores() // workers)) for _ in range(workers)], options
+    slots = slots_that_fit(spec, longest, Options(sharing=workers, bf16=bf16))
+    return Options(slots=slots, sharing=workers, bf16=bf16)
 
 
 def time_task(name: str) -> dict[str, object]:
     """A row of the table: milliseconds for one step of one run, and their ratio round by round."""
     spec = TIMED[name]()
+    longest = EXPERIMENTS[spec.experiment].make_study(spec).length
+    options = {
+        precision: _as_sweep(spec, longest, bf16)
+        for precision, bf16 in (("bfloat16", True), ("float32", False))
+        if not bf16 or has_bf16(torch.device("cpu"))
+    }
     contenders = {"plain": [_Contender(_plain, spec, Options(slots=1), cores())]}
-    for precision, bf16 in (("bfloat16", True), ("float32", False)):
-        if bf16 and not has_bf16(torch.device("cpu")):
-            continue
-        contenders[precision], options = _engines(spec, bf16)
+    for precision, how in options.items():
+        threads = max(1, cores() // how.sharing)
+        contenders[precision] = [_Contender(_engine, spec, how, threads) for _ in range(how.sharing)]
     for group in contenders.values():
         for contender in group:
             contender.answer()
@@ -130,20 +133,19 @@ def time_task(name: str) -> dict[str, object]:
         "d_model": spec.model.d_model,
         "depth": spec.model.depth,
         "batch": spec.train.batch,
-        "longest": EXPERIMENTS[spec.experiment].make_study(spec).length,
-        "program": backend_for([spec], options),
-        "slots": options.slots,
+        "longest": longest,
         "rounds": ROUNDS,
         "plain_ms": _round(statistics.median(times["plain"]) * 1e3),
     }
-    for precision in times:
-        if precision != "plain":
-            ratios = [theirs / ours for theirs, ours in zip(times["plain"], times[precision], strict=True)]
-            record[precision] = {
-                "ms": _round(statistics.median(times[precision]) * 1e3),
-                "ratio": _round(statistics.median(ratios)),
-                "ratio_lowest": _round(min(ratios)),
-            }
+    for precision, how in options.items():
+        ratios = [theirs / ours for theirs, ours in zip(times["plain"], times[precision], strict=True)]
+        record[precision] = {
+            "program": backend_for([spec], how),
+            "slots": how.slots,
+            "ms": _round(statistics.median(times[precision]) * 1e3),
+            "ratio": _round(statistics.median(ratios)),
+            "ratio_lowest": _round(min(ratios)),
+        }
     return record
 
 

@@ -66,11 +66,11 @@ def test_the_ends_are_the_largest_and_the_smallest_start() -> None:
 
 def test_the_sentence_counts_settings_by_their_intervals() -> None:
     said = bridge.sentence([AHEAD, BEHIND, OPEN])
-    assert "On 3 tasks in 4 settings" in said
+    assert "In 3 rows with 4 settings" in said
     assert (
         "ahead in 2 (sums; stories, few), behind in 1 (words); in the other 1 its 95% interval over seeds holds zero." in said
     )
-    assert "On 1 task in 1 setting " in bridge.sentence([BEHIND])
+    assert "In 1 row with 1 setting " in bridge.sentence([BEHIND])
     assert "In 0 of the settings" not in said
 
 
@@ -105,7 +105,7 @@ def test_a_start_that_has_not_learned_is_shown_and_not_compared() -> None:
     assert len(figure.axes[1].lines) == 3  # one difference with its interval, and zero
     plt.close(figure)
     said = bridge.sentence([AHEAD, none])
-    assert said.startswith("On 1 task in 1 setting ")
+    assert said.startswith("In 1 row with 1 setting ")
     assert "fewer than two runs learned their training: anchors." in said
     assert bridge.rows([none]).splitlines()[-1].rstrip(" |").endswith("0 of 2, 2 | 0.01, not learned | 0.60 | –")
 

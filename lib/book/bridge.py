@@ -36,7 +36,7 @@ from lib.language.addition import metrics as addition
 from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SHUFFLED, SMALL, SQUARE, TURN, Kind
 from lib.language.mixture.metrics import gap, of_mix
 from lib.language.prontoqa import metrics as prontoqa
-from lib.language.scan_cogs.metrics import of_cogs, of_scan
+from lib.language.scan_cogs.metrics import of_cogs, of_longer_cogs, of_scan
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 from lib.reasoning_bias.memory_and_reasoning import metrics as anchors
 
@@ -185,15 +185,21 @@ def _sized(
     return tuple(setting(f"{size:,} {of}", pair(size), metric, _ARMS, learned) for size in sizes)
 
 
+_RunsOf = Callable[[Store, str], Mapping[Kind, Runs]]
+
+
 def _commands(
-    name: str, question: str, what: str, runs_of: Callable[[Store, str], dict[Kind, list[StoredRun]]], main: str, metric: str
+    name: str, question: str, what: str, main: str, metric: str, runs_of: _RunsOf, longer_of: _RunsOf = lambda *_: {}
 ) -> Callable[[Store, str], Task]:
-    """At the two largest sizes of the training set."""
+    """At the two largest sizes of the training set; and the longer runs, where there are such."""
 
     def make(store: Store, profile: str) -> Task:
-        runs = runs_of(store, profile)
+        runs, longer = runs_of(store, profile), longer_of(store, profile)
         sizes = arms.sizes(runs, main, *SMALL)[-2:]
-        return Task(name, question, "20-scan-and-cogs", what, _sized(runs, main, metric, sizes, "rows", arms.fitted))
+        settings = _sized(runs, main, metric, sizes, "rows", arms.fitted)
+        if longer:
+            settings += _sized(longer, main, metric, sizes[-1:], "rows, longer", arms.fitted)
+        return Task(name, question, "20-scan-and-cogs", what, settings)
 
     return make
 
@@ -241,8 +247,8 @@ TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _composed("pre-norm", _pre_norm_runs, "08-gpt2"),
     _anchors,
     _copying,
-    _commands("SCAN", "is “turn left” composed?", "commands right", of_scan, TURN, "test"),
-    _commands("COGS", "words in new roles?", "sentences right in 21 cases", of_cogs, "COGS", "gen"),
+    _commands("SCAN", "is “turn left” composed?", "commands right", TURN, "test", of_scan),
+    _commands("COGS", "words in new roles?", "sentences right in 21 cases", "COGS", "gen", of_cogs, of_longer_cogs),
     _asking,
     _following,
     _addition,
@@ -264,14 +270,14 @@ def trials(store: Store, profile: str) -> list[Task]:
     return [Task("addition, trial", "are unseen sums right?", "19-addition", "sums right in the square", tuple(settings))]
 
 
-_LOOKS = ((style.GREY, -0.17), (style.VERMILLION, 0.17))
+_LOOKS = ((style.GREY, -0.17), (style.PURPLE, 0.17))
 """Colour and shift of the large start and of the small one."""
 
 
 def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
     """A row a task, a line a setting: runs (small dots, open if they do not count) and means (large ones) from the large start
-    (grey) and the small one (orange); on the right, or below where it is `narrow`, the difference with its interval. Tasks of
-    two answers stand below, on an axis of their own."""
+    (grey) and the small one (purple, since orange is composing); on the right, or below where it is `narrow`, the difference
+    with its interval. Tasks of two answers stand below, on an axis of their own."""
     blocks = [block for two in (False, True) if (block := [t for t in found if t.drawn and t.two_valued == two])]
     heights = [0.75 + 0.26 * len(block) + 0.3 * sum(len(t.settings) for t in block) for block in blocks]
     with style.look():
@@ -285,7 +291,7 @@ def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
             pairs = [(left, right) for left, right in axes]
         for block, (left, right) in zip(blocks, pairs, strict=True):
             _block(left, right, block, narrow)
-        for colour, label in ((style.GREY, "large start"), (style.VERMILLION, "small start")):
+        for colour, label in ((style.GREY, "large start"), (style.PURPLE, "small start")):
             pairs[0][0].plot([], [], "o", ms=7, color=colour, label=label)
         fig.legend(*pairs[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
@@ -311,7 +317,15 @@ def _block(left: Axes, right: Axes, block: Sequence[Task], narrow: bool) -> None
                 right.plot([low, high], [at, at], color=style.DARK, lw=1.6)
                 right.plot(gap, at, "D", ms=5, color=style.DARK)
             for ax in ((left, right) if narrow else (right,)) if one.name else ():
-                ax.text(1.02, at, one.name, transform=ax.get_yaxis_transform(), va="center", fontsize=7, color=style.GREY)
+                ax.text(
+                    1.08 if narrow else 1.02,
+                    at,
+                    one.name,
+                    transform=ax.get_yaxis_transform(),
+                    va="center",
+                    fontsize=7,
+                    color=style.GREY,
+                )
             at += 1
         at += 0.5
     for ax in (left, right) if narrow else (left,):
@@ -346,7 +360,7 @@ def sentence(found: Sequence[Task]) -> str:
     count = sum(any(one.comparable for one in task.settings) for task in found if task.drawn)
     unlearned = [task.name for task in found if task.drawn and not all(one.comparable for one in task.settings)]
     return (
-        f"On {number_of(count, 'task')} in {number_of(len(leads), 'setting')} the smaller start is ahead in "
+        f"In {number_of(count, 'row')} with {number_of(len(leads), 'setting')} the smaller start is ahead in "
         f"{len(ahead)}{named(ahead)}, behind in {len(behind) or 'none'}{named(behind)}; in the other {len(open_)} its 95% "
         "interval over seeds holds zero."
         + (

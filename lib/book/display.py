@@ -195,6 +195,6 @@ def say(text: str) -> None:
 
 
 def settings(columns: dict[str, Sequence[tuple[str, str]]]) -> None:
-    """The settings of profiles side by side: {profile: rows of (name, value)}, all with the same names."""
+    """Settings side by side: {whose: rows of (name, value)}, all with the same names."""
     rows = [(row[0][0], *(value for _, value in row)) for row in zip(*columns.values(), strict=True)]
-    say(tables.table(("setting", *(f"profile {name}" for name in columns)), rows))
+    say(tables.table(("setting", *columns), rows))

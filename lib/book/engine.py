@@ -17,7 +17,7 @@ from lib.composition.gpt2 import claims as gpt2
 from lib.composition.task import LENGTH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, span
-from lib.core.read.roundings import Comparison
+from lib.core.read.roundings import Comparison, level, tests
 from lib.core.read.style import BLUE, GREY, WIDTH, look
 from lib.core.read.tables import table
 from lib.core.record.store import Store, load_stored
@@ -56,6 +56,7 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
     fast = rate(on(paper, "cuda"))
     gpt = [*_gpt("scan"), *_gpt("cogs")] if fast else []
     rests = "steps of one run a second, width 128, single precision"
+    whole = load("cluster")["total_flops"]
     return {
         "gpu-runs": Fact(len(on([*paper, *around, *moved, *confirmed], "cuda")), "{}", "runs of chapter 2 that a GPU trained"),
         "gpu-rate": Fact(rate(on(around, "cuda")), "{:,.0f}", f"{rests}, two other programs on the card"),
@@ -64,6 +65,7 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
             fast, "{:.0f}", "steps of one run a second at the paper's size, single precision, other programs beside"
         ),
         "gpu-tflops": Fact(fast and fast * flops / 1e12, "{:.0f}", "TFLOP/s of this"),
+        "cluster-slow": Fact(fast and whole / (fast * flops) / 3600, "{:,.0f}", "hours of the whole profile at that many"),
         "gpt-runs": Fact(len(gpt) or None, "{}", "runs of SCAN and COGS in the profile paper"),
         "gpt-hours": Fact(
             fast and sum(gpt) / (fast * flops) / 3600, "{:,.0f}", "hours for their operations, counted, at that many TFLOP/s"
@@ -76,38 +78,34 @@ Compared = dict[str, tuple[Comparison, float]]
 
 
 COMPARED = {
-    "Chapter 9": (("memory", "held"), bias.PRECISION),
-    "GPT-2 of chapter 13": (("low", "high"), icl.PRECISION),
-    "Pre-norm of chapter 8": (("symmetric", "inferential", "steps"), gpt2.PRECISION),
-    "SCAN of chapter 20": (("scan", "open", "lead"), scan_cogs.PRECISION),
-    "COGS of chapter 20": (("cogs-in", "cogs-out", "cogs-lead"), scan_cogs.COGS_PRECISION),
+    "chapter 9": bias.PRECISION,
+    "GPT-2 of chapter 13": icl.PRECISION,
+    "pre-norm of chapter 8": gpt2.PRECISION,
+    "SCAN of chapter 20": scan_cogs.PRECISION,
+    "COGS of chapter 20": scan_cogs.COGS_PRECISION,
 }
-"""{whose bfloat16 is held against single precision: (names of the facts, what is asked)}"""
+"""{whose bfloat16 is held against single precision: what is asked}"""
 
 
 def roundings(store: Store) -> dict[str, Compared]:
     """What is compared of each of COMPARED; nothing of those whose runs are not all stored."""
     found: dict[str, Compared] = {}
-    for title, (_, question) in COMPARED.items():
+    for title, question in COMPARED.items():
         with suppress(LookupError):
             found[title] = question.compared(store, "laptop")
     return found
 
 
-def rounding_facts(found: Mapping[str, Compared]) -> dict[str, Fact]:
-    """Of every number that is compared; nothing where it is not."""
-    facts = {}
-    for title, (names, question) in COMPARED.items():
-        for name, what in zip(names, question.numbers, strict=True):
-            c = found[title][what][0] if title in found else None
-            shift = f"mean over seeds of bfloat16 less single precision, with its 95 % interval, {title}"
-            far = f"mean distance of bfloat16 from both trainings in single precision, {title}"
-            bit = f"mean distance by the last bit of the weights, {title}"
-            facts[f"rounded-{name}"] = Fact(c and c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", shift)
-            if what not in question.derived:  # it is as far off as what it is made of
-                facts[f"rounded-{name}-far"] = Fact(c and float(c.far.mean()), "{:.3f}", far)
-                facts[f"rounded-{name}-bit"] = Fact(c and float(c.null.mean()), "{:.3f}", bit)
-    return facts
+def roundings_table(found: Mapping[str, Compared]) -> str:
+    """Every number that is compared: how far off bfloat16 and the last bit lead, the mean shift with its interval, and whether
+    the tests of its claim tell bfloat16 from the bit."""
+    rows = []
+    for title, numbers in found.items():
+        for name, (c, _) in numbers.items():
+            shift = Fact(c.mean_shift, "{:+.3f} ({:+.3f} to {:+.3f})", "").text
+            apart = "yes" if any(p < level(numbers) for p in tests(c).values()) else "no"
+            rows.append((title, name, f"{c.far.mean():.3f}", f"{c.null.mean():.3f}", shift, apart))
+    return table(("models", "what", "by bfloat16", "by the bit", "mean shift [95%]", "told apart?"), rows)
 
 
 def draw_roundings(found: Mapping[str, Compared]) -> Figure:

@@ -18,11 +18,13 @@ from lib.composition.task import ANCHORS, HELD_OUT, INFERENTIAL_OFFSET, SYMMETRI
 from lib.composition.the_task.figures import signed
 from lib.composition.trajectories import KEY, PLAYED
 from lib.composition.variations import NOTHING
-from lib.core.read.claim import NOT_RUN, REPRODUCED
+from lib.core.read.claim import NOT_RUN, OURS, REPRODUCED
 from lib.core.read.fact import Fact, in_words
 from lib.core.record.store import Store, StoredRun, load
 
 PROFILE = "laptop"
+BEFORE = ("composition", "prompts")
+"""Tasks of which the first page speaks before it speaks of others."""
 COPIES = range(12, 19)
 """The chapters that ask how prompts are copied."""
 
@@ -120,8 +122,10 @@ def facts(
     claims}."""
     pre, new_seeds = found.values()
     ends = metrics.ends(pre)
-    leads = [one.lead for task, one in bridge.compared(everywhere) if not task.name.startswith("composition")]
-    status = {row["id"]: row["status"] for row in claims if not row["by_construction"]}
+    others = [one for task, one in bridge.compared(everywhere) if not task.name.startswith(BEFORE)]
+    leads = [one.lead for one in others]
+    both = [one for one, (_, low, _) in zip(others, leads, strict=True) if low > 0 and one.decays_too]
+    status = {row["id"]: row["status"] for row in claims if not row["by_construction"] and row["paper"] not in OURS}
     ids = [name for chapter, names in of_chapter.items() if int(chapter[:2]) in COPIES for name in names]
     copies = [status[name] for name in ids if status.get(name, NOT_RUN) != NOT_RUN]
     ahead, behind = (sum(map(wins, leads)) for wins in (lambda v: v[1] > 0, lambda v: v[2] < 0))
@@ -146,9 +150,10 @@ def facts(
         "copies": Fact(
             (sum(s == REPRODUCED for s in copies), len(copies)),
             "{} of {}",
-            "claims of chapters 12 to 18 that hold",
+            "claims of the papers of chapters 12 to 18 that hold, ours left out",
         ),
         "settings": Fact(len(leads), "{}", "settings of other tasks that are compared from two starts"),
         "ahead": Fact(in_words(ahead), "{}", f"{rests} above 0"),
+        "ahead-decays": Fact(in_words(len(both)), "{}", "of these, with more weight decay, too"),
         "behind": Fact(in_words(behind), "{}", f"{rests} below 0"),
     }

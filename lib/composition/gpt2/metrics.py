@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from lib.composition.diagram import WIDTH, gain, gamma_of_gain
-from lib.composition.phase_diagram.metrics import composes, ends, has_counts, of_one_kind, paired, share_of
+from lib.composition.phase_diagram.metrics import composes, ends, has_counts, inferential, of_one_kind, paired, share_of
 from lib.composition.runs import MAPPINGS, exact_kind, learned, learned_among
 from lib.composition.study import make_study
 from lib.composition.task import INFERENTIAL_OFFSET, N_PLACES, SYMMETRIC_OFFSET, taught
@@ -178,6 +178,9 @@ def until_facts(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]:
                 f"exact one-sided test of differences within seeds, fewer inferential runs than with nothing changed, {rests}"
             )
             facts[f"until-{key}-p"] = Fact(p, "{:.2g}", rests)
+    shares = [run.metrics["inferential"] for run in found.get(HEADS, []) if exact_kind(run) == MAPPINGS[1]]
+    rests = "least share of key − 10, new seeds with one head that compose"
+    facts["until-heads-least"] = Fact(min(shares, default=None), "{:.0%}", rests)
     last = smallest_start(found.get(HEADS, []))
     rests = f"one head, γ = {last[0].spec.gamma:g}, new seeds" if last else "one head"
     facts["until-one-symmetric"] = Fact(_counted(last, MAPPINGS[0], str), "{} of {}", f"symmetric, {rests}")
@@ -289,7 +292,7 @@ def gate_facts(found: Arms | None) -> dict[str, Fact]:
     for name, offset in (("six", SYMMETRIC_OFFSET), ("ten", INFERENTIAL_OFFSET), ("sixteen", taught((4, 4)))):
         share = mean(share_of(run, [offset]) for run in there if has_counts(run))
         facts[f"gate-{name}"] = Fact(share, "{:.0%}", f"mean share of key − {-offset}, γ = {LARGE:g}; {_AFTER}, {rests}")
-    by = found.compare(lambda run: run.metrics["inferential"]) if found else None
+    by = inferential(found) if found else None
     about = "inferential share, mean over runs"
     return facts | {
         "gate-far": Fact(by and float(by.far.mean()), "{:.3f}", f"distance of bfloat16 from single precision, {about}"),
@@ -343,11 +346,9 @@ def _facts_on_heads(found: Mapping[str, Sequence[StoredRun]]) -> dict[str, Fact]
     for key, some in (("low", _at(found.get(HEADS, []), LARGE)), ("high", smallest_start(one))):
         value = mean(run.metrics["inferential"] for run in some)
         facts[f"heads-{key}"] = Fact(value, "{:.0%}", f"mean inferential share with one head, {key} end of γ")
-    shares = [run.metrics["inferential"] for run in one if exact_kind(run) == "inferential"]
     width = next((run.spec.model.d_model for run in [*five, *one]), WIDTH)
     here, rests = gamma_of_gain(gain(0.9, width), WIDTH), f"the γ at width {WIDTH} of the gain σ√d that .9 has at width {width}"
     return facts | {
-        "heads-least": Fact(min(shares, default=None), "{:.0%}", "least share of key − 10 of these"),
         "gain-here": Fact(here, "{:.2f}", rests),
     }
 

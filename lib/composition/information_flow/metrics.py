@@ -474,6 +474,10 @@ def facts(
         for key in {"low": (PAIR_FIRST,), "35": (), "high": WAYS[:3], "140": WAYS[:3]}.get(name, (KEY_FIRST,)):
             count = in_words(len(going(key, some)))
             found[f"{name}-{key.replace(' ', '-')}"] = Fact(count, "{}", f"{key}, {of_new_seeds(some)}")
+    for name in ("75", "95"):
+        some = going(KEY_FIRST, groups_of(runs).get(name, []))
+        mixed = in_words(sum(map(hybrid, some))) if some else None
+        found[f"{name}-hybrids"] = Fact(mixed, "{}", f"hybrids of those that go key first, {of_new_seeds(some)}")
     rests = f"need the three edges of the symmetric route and no other, {at['low']}"
     found["low-pure"] = Fact(in_words(len(pure)), "{}", rests)
     odd = mean(run.metrics["symmetric"] for run in going(KEY_FIRST, runs.low))

@@ -678,6 +678,8 @@ def _kept_facts(found: Arms) -> dict[str, Fact]:
         pairs = paired(runs, found.single)
         rests = f"runs of the kind of their seed in {SINGLE}, {arm}"
         facts[f"{name}-all"] = Fact(kept(pairs, str), "{} of {}", f"{rests}, all γ")
+        beyond = [pair for pair in pairs if pair[0].spec.gamma > ROUNDING_GAMMAS[0]]
+        facts[f"{name}-beyond"] = Fact(kept(beyond, in_words), "{} of {}", f"{rests}, γ > {ROUNDING_GAMMAS[0]:g}")
         for gamma in ROUNDING_GAMMAS:
             here, at = [pair for pair in pairs if pair[0].spec.gamma == gamma], f"{100 * gamma:.0f}"
             facts[f"{name}-{at}"] = Fact(kept(here, in_words), "{} of {}", f"{rests}, γ = {gamma:g}")
@@ -723,7 +725,10 @@ def _changed_facts(found: Arms) -> dict[str, Fact]:
     pairs, rests = paired(found.short, found.single), f"in {SINGLE}, {SHORT}, {of_new_seeds(found.single)}"
     gained = sum(exact_kind(was) == "neither" and composes(was) and exact_kind(run) == MAPPINGS[1] for run, was in pairs)
     lost = sum((exact_kind(was), exact_kind(run)) == MAPPINGS[::-1] for run, was in pairs)
+    again = [*found.moved, *found.short]
+    count = (in_words(sum(map(slips, again))), in_words(len(again))) if again else None
     return {
+        "rounded-eleven": Fact(count, "{} of {}", f"more −11 than −10, {MOVED} or {SHORT}, {of_new_seeds(again)}"),
         "short-gained": Fact(in_words(gained) if pairs else None, "{}", f"inferential, within one step {rests}"),
         "short-lost": Fact(in_words(lost) if pairs else None, "{}", f"symmetric, inferential {rests}"),
     }

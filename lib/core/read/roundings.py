@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +48,13 @@ class Arms:
 def split(runs: Sequence[StoredRun]) -> Arms:
     """Runs of one setting by how they round, each arm by γ and seed; left out is one that should be in bfloat16 and is not."""
     runs = sorted(runs, key=lambda run: (run.spec.gamma, run.spec.seed))
-    single, moved = ([r for r in runs if r.spec.train.precision == "float32" and r.spec.nudge == nudge] for nudge in (0, 1))
-    return Arms([run for run in runs if run.provenance["precision"] == "bfloat16"], single, moved)
+    return Arms([run for run in runs if run.provenance["precision"] == "bfloat16"], *_twins(runs))
+
+
+def _twins(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
+    """Those of them in single precision, and those with the last bit moved."""
+    single = [run for run in runs if run.spec.train.precision == "float32"]
+    return [[run for run in single if run.spec.nudge == nudge] for nudge in (0, 1)]
 
 
 @dataclass(frozen=True)
@@ -96,18 +101,26 @@ def arms(short: Sequence[RunSpec], again: Sequence[RunSpec], store: Store) -> Ar
         raise LookupError(f"some runs are not stored: python -m lib sweep {again[0].experiment} --profile roundings")
     if any(run.provenance["precision"] != "bfloat16" for run in runs):
         raise LookupError("the runs to compare with are not all in bfloat16, which this machine may not have")
-    by_nudge = [[run for run in twins if run.spec.nudge == nudge] for nudge in (0, 1)]
-    return Arms(runs, *by_nudge)
+    return Arms(runs, *_twins(twins))
+
+
+def tests(c: Comparison) -> dict[str, float]:
+    """Exact p: is bfloat16 shifted? Is it further off than the last bit leads?"""
+    return {"shifted": sign_flips(c.shift), "further off": sign_flips(c.further, "greater")}
+
+
+def level(found: Sized) -> float:
+    """Below which p of one of `tests` counts, of so many numbers that are compared together."""
+    return LEVEL / (2 * len(found))
 
 
 def parts(found: Mapping[str, tuple[Comparison, float]]) -> tuple[Part, ...]:
     """{what is compared: (numbers, how far they may be off)}: bfloat16 is not shifted, and not further off than the last bit
     leads; and the interval of its shift lies within what is allowed."""
-    level, made = LEVEL / (2 * len(found)), []
+    made = []
     for name, (c, allowed) in found.items():
         _, low, high = c.mean_shift
-        tests = {"shifted": sign_flips(c.shift), "further off": sign_flips(c.further, "greater")}
-        made += [Part(f"{name}, {what}: p", p, ">=", level, "{:.2g}", failure=OPPOSITE) for what, p in tests.items()]
+        made += [Part(f"{name}, {what}: p", p, ">=", level(found), "{:.2g}", failure=OPPOSITE) for what, p in tests(c).items()]
         widest = max(-low, high)
         made.append(Part(f"{name}, largest shift in the 95 % interval", widest, "<=", allowed, "{:.3f}", failure=TOO_SMALL))
     return tuple(made)

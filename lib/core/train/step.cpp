@@ -392,6 +392,12 @@ void weighted(const float* a, int64_t row, int64_t step, int64_t from, int64_t t
         for (int v = 0; v < NV; v++) _mm512_storeu_ps(y + g * ldy + 16 * v, s[g][v]);
 }
 
+// Which of 16 queries at `position`, ascending, see key j; `first`, the first that does, only moves on.
+__mmask16 seeing(const int64_t* position, int64_t j, int64_t& first) {
+    while (position[first] < j) first++;
+    return (__mmask16)(0xffff << first);
+}
+
 // Weights a (keys, 16) of queries at `position`, ascending, which see the keys up to there; elsewhere they are zero.
 // y_i = sum of a[j][i] x_j over keys j; or, `back`, y_j += sum of a[j][i] x_i over queries i.
 template <int NV>
@@ -503,7 +509,7 @@ struct Worker {
     Array<kept> head, head_t, left, right;
     Array<float> grad, vectors, y, wide, dx, dqkv, logits, out, hat, rstd, some, some_q, some_dq, ds;
     Array<number> outb, someb, small, wideb, dqkvb, some_dqb, dlb;
-    Queries all, asked;  // of the last layer, whose rows that are not asked for nobody reads: a query costs most of a row there
+    Queries all, asked;  // every row; and those with a target, the only ones that the last layer has queries for
 
     explicit Worker(const Plan& plan) : plan(plan), s(plan.s) {
         int64_t T = s.chunk * s.length, d = plan.d, f = plan.f, k = plan.k, v = plan.v, nq = plan.nq, R = s.every ? T : s.chunk;
@@ -597,15 +603,13 @@ struct Worker {
             dots(q + r * ldq + h * dk, at + plan.k + h * dk, ldq, nq, lanes, keys, dk, p);
             __m512 total = _mm512_setzero_ps(), high = _mm512_set1_ps(-INFINITY);
             for (int64_t j = 0, first = 0; j < keys; j++) {
-                while (position[first] < j) first++;  // the queries from here on see key j
                 __m512 e = _mm512_mul_ps(_mm512_loadu_ps(p + 16 * j), scale);
                 _mm512_storeu_ps(p + 16 * j, e);
-                high = _mm512_mask_max_ps(high, (__mmask16)(0xffff << first), high, e);
+                high = _mm512_mask_max_ps(high, seeing(position, j, first), high, e);
             }
             for (int64_t j = 0, first = 0; j < keys; j++) {
-                while (position[first] < j) first++;
                 __m512 e = exp16(_mm512_sub_ps(_mm512_loadu_ps(p + 16 * j), high));
-                e = _mm512_maskz_mov_ps((__mmask16)(0xffff << first), e);
+                e = _mm512_maskz_mov_ps(seeing(position, j, first), e);
                 total = _mm512_add_ps(total, e);
                 _mm512_storeu_ps(p + 16 * j, e);
             }

@@ -207,6 +207,10 @@ def facts(
             f"{name}-short": Fact(
                 first, "{:.3f}", f"share of wrong answers, {who}, α' = {BEST_ALPHA:g}, {LENGTHS[0]} examples"
             ),
-            f"{name}-long": Fact(last, "{:.3f}", f"share of wrong answers, {who}, α' = {BEST_ALPHA:g}, {LENGTHS[-1]} examples"),
+            f"{name}-long": Fact(
+                last,
+                "{:.4f}" if name == "icl" else "{:.3f}",
+                f"share of wrong answers, {who}, α' = {BEST_ALPHA:g}, {LENGTHS[-1]} examples",
+            ),
         }
     return facts

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from lib.core.model.init import gamma_std
-from lib.core.read.fact import Fact, mean
+from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import history, memoized
 from lib.core.record.store import Store, StoredRun, load
 from lib.in_context import study
@@ -182,6 +182,9 @@ def facts(groups: Mapping[str, Sequence[StoredRun]], tried: StoredRun) -> dict[s
         ),
         "alone-learned": Fact((knows(alone), len(alone)), "{} of {}", f"the same, {ALONE}"),
     }
+    every = [all(attention_of([run], k)[1][0, -1] >= SELECTS for k in layers_of(run)) for run in whole(full)]
+    count = (in_words(sum(every)), in_words(len(every))) if every else None
+    found["full-all"] = Fact(count, "{} of {}", f"runs in which every layer has an attention of {SELECTS:g} or more, {ALL}")
     for k in layers_of(talk[0])[1:]:
         after, before, count = parted(whole(talk), k)
         found |= {

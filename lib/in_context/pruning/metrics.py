@@ -51,6 +51,7 @@ TOGETHER = 0.01
 SOME, TENTH = 0.2, 0.1
 """The share of neurons at which two orders are compared, and the one up to which random pruning is free."""
 FREE = 0.01
+NEARLY_ALL = 0.9
 """By how much the hinge loss may rise where what is removed counts as free."""
 FIG14 = 0.6
 """The α' of the talk's Fig. 14: its curve of magnitudes is that of Fig. 15 at .6, point for point."""
@@ -245,7 +246,15 @@ def facts(runs: Sequence[StoredRun], trials: Sequence[StoredRun]) -> dict[str, F
     half = SHARES.index(0.5)
     first, last = (losses.mean(1) for losses in losses_by_alpha(runs))
     groups, others = large_by_luck(runs), large_by_luck(runs, own=False)
+    late = at_rate(runs, NEARLY_ALL, alpha=FIG14)[0].error
+    stay = [count - big for big, count in groups]
     found = {
+        "late-wrong": Fact(
+            in_words(int((late > 0.1).sum())), "{}", f"seeds with more than 10 % wrong, smallest {NEARLY_ALL:.0%} removed"
+        ),
+        "small-between": Fact(
+            (sum(stay[1:-1]), sum(stay)), "{} of {}", f"not large, of neither the least active nor the most, all of {seeds}"
+        ),
         "neurons": Fact(m, "{}", "neurons of the layer, counted in the talk's Fig. 14"),
         "small": Fact(1 - float(large_share.mean()), "{:.0%}", f"neurons that are not large, mean over {seeds}"),
         "free": Fact(

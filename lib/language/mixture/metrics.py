@@ -238,7 +238,11 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
     end = np.concatenate([values[:, -1] for values in gaps.values()])
     below = int((end < ahead(bigrams(profile))).sum())
     lower = lower_at(small[True])
+    turns = [int(steps(runs[True, g])[losses(runs[True, g], HELD_OUT).mean(0)[:, 1].argmin()]) for g in GAMMAS]
     found |= {
+        "stories-turn": Fact(
+            span(turns), "{:,} to {:,}", "step at which the held-out loss of stories is least, means of every γ, tied"
+        ),
         "rising": Fact((rising, along.shape[1]), "{} of {}", "evaluations at which ΔL's mean rises with γ, tied"),
         "end-below": Fact((below, len(end)), "{} of {}", "runs, tied, with ΔL below that of the bigram models at the end"),
         "held-least": Fact(

@@ -126,25 +126,26 @@ def lemma(before: Mapping[float, Sequence[float]], during: Mapping[str, Mapping[
 
 def reading(panels: Mapping[str, np.ndarray], average: np.ndarray) -> Figure:
     """The appendix's second attention: how a query shares its attention out among the roles, in stacked bars that end at 1, a
-    bar for each place of the key: the second anchor's in layer 1 (top), the last token's in layer 2 (below).
+    bar for each place of the key: the second anchor's in layer 1 (top), the last token's there and in layer 2 (below).
 
-    panels: {title: (2, 7, 4)}, a column each; average: (2, 7), what the causal average gives to one token, in the last column.
+    panels: {title: (3, 7, 4)}, a column each; average: (3, 7), what the causal average gives to one token: a dash is what it
+    gives to all three.
     """
-    rest = 1 - (len(ROLES) - 1) * average
-    columns = {**panels, "causal average": np.stack([*[average] * (len(ROLES) - 1), rest], -1)}
     colours = (style.GREEN, style.PURPLE, style.ORANGE, style.LIGHT)
+    looks = ("second anchor,\nlayer 1", "last token,\nlayer 1", "last token,\nlayer 2")
     with style.look():
-        fig, axes = plt.subplots(2, len(columns), figsize=(style.WIDTH, 3.6), sharex=True, sharey=True, squeeze=False)
-        for column, (title, found) in zip(axes.T, columns.items(), strict=True):
-            for ax, shares in zip(column, found, strict=True):
+        fig, axes = plt.subplots(3, len(panels), figsize=(style.WIDTH, 4.8), sharex=True, sharey=True, squeeze=False)
+        for column, (title, found) in zip(axes.T, panels.items(), strict=True):
+            for ax, shares, one in zip(column, found, average, strict=True):
                 places = np.arange(1, len(shares) + 1)
                 for role, (name, colour) in enumerate(zip(ROLES, colours, strict=True)):
                     below = shares[:, :role].sum(1)
                     ax.bar(places, shares[:, role], 0.85, bottom=below, color=colour, lw=0, label=name)
+                ax.plot(places, (len(ROLES) - 1) * one, "_", color=style.DARK, ms=13, mew=1.6, label="an average, all three")
                 ax.set(ylim=(0, 1), xticks=places[::2])
             column[0].set_title(title, fontsize=9)
-        for ax, layer in zip(axes[:, 0], ("share, layer 1", "share, layer 2"), strict=True):
-            ax.set_ylabel(layer)
-        axes[1, len(columns) // 2].set_xlabel("position p of the key")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ROLES))
+            column[-1].set_xlabel("position of the key")
+        for ax, look in zip(axes[:, 0], looks, strict=True):
+            ax.set_ylabel(look)
+        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig

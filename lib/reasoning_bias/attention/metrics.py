@@ -160,7 +160,12 @@ def on_the_key(run: StoredRun) -> float:
     if "on the key" in run.history:
         last = run.history["on the key"][-1]
         return math.nan if last is None else float(last)  # of a run that diverged
-    return float(reading(run)[1, :, 0].mean())
+    return float(reading(run)[2, :, 0].mean())
+
+
+def on_the_anchors(run: StoredRun) -> float:
+    """The share of the last token's *first* attention that goes to the two anchors of a reasoning row, mean over its places."""
+    return float(reading(run)[1, :, 1:3].sum(1).mean())
 
 
 def selects_late(run: StoredRun) -> bool:
@@ -222,18 +227,18 @@ def by_circuit(runs: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
 ROLES = ("key", "first anchor", "second anchor", "noise")
 
 
-@disk_cached(version=1)
+@disk_cached(version=2)
 def reading(run: StoredRun) -> np.ndarray:
-    """(2 layers, 7 places, 4 roles): what the last token's attention gives to the key, to each anchor and to all the noise
-    together, mean over the questions of each place. In the first layer it is that of the second anchor's place."""
+    """(3 looks, 7 places, 4 roles): what attention gives to the key, to each anchor and to all the noise together, mean over
+    the questions of each place: that of the second anchor in the first layer, of the last token there, and in the second."""
     model = from_weights(run.spec.model, run.weights())
-    found = np.zeros((2, N_PLACES, len(ROLES)))
+    found = np.zeros((3, N_PLACES, len(ROLES)))
     for place in range(N_PLACES):
         activations, batch = ActivationCache(), placed(make_study(run.spec).task, place)
         model(batch[None], activations)
-        for layer, query in ((0, place + 2), (1, POSITIONS - 1)):
-            row = activations[f"attention.{layer + 1}"][0].mean((0, 1))[query].numpy()
-            found[layer, place, :3] = row[place : place + 3]
+        for look, (layer, query) in enumerate(((1, place + 2), (1, POSITIONS - 1), (2, POSITIONS - 1))):
+            row = activations[f"attention.{layer}"][0].mean((0, 1))[query].numpy()
+            found[look, place, :3] = row[place : place + 3]
         found[:, place, 3] = np.maximum(0, 1 - found[:, place, :3].sum(-1))
     return found
 
@@ -314,9 +319,10 @@ def deviations_at(runs: Sequence[StoredRun]) -> dict[str, dict[float, list[float
 
 
 def reading_of_average() -> np.ndarray:
-    """(2, 7): what the causal average gives to one token, as `reading` asks: 1 / i of the second anchor's and of the last
+    """(3, 7): what the causal average gives to one token, as `reading` asks: 1 / i of the second anchor's and of the last
     position."""
-    return np.array([[1 / (place + 3) for place in range(N_PLACES)], [1 / POSITIONS] * N_PLACES])
+    last = [1 / POSITIONS] * N_PLACES
+    return np.array([[1 / (place + 3) for place in range(N_PLACES)], last, last])
 
 
 def chance(run: StoredRun) -> float:
@@ -486,7 +492,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     final = runs[0].spec.train.steps / epoch(runs[0].spec)
     attention = parts_at(runs, lambda run: -largest(run, snapshot_at(run, PARTED)))
     at_end = parts_at(runs, by(final))
-    then = [(along_reasoning(run, PARTED) >= TOLD) == selects_late(run) for run in runs]
+    best = parts_at(runs, by(PARTED))
     out = [run for run in runs if gap(run, snapshot_at(run, EARLY)) >= STANDS_OUT]
     of_late = {run.spec.seed for run in late}
     use = [averaged(run) for run in late]
@@ -508,6 +514,16 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         "neither": Fact(in_words(neither), "{}", "seeds with as many"),
         "sign": Fact(sign_test(more, fewer), "{:.2f}", "one-sided sign test of these seeds, p"),
         "flips": Fact(flips, "{:.2f}", "the same by how many runs more or fewer, sign flips, p"),
+        "last-anchors": Fact(
+            mean(map(on_the_anchors, late)),
+            "{:.0%}",
+            "of the last token's first attention on the two anchors of reasoning rows, mean of runs with the paper's circuit",
+        ),
+        "last-anchors-least": Fact(min(map(on_the_anchors, late), default=None), "{:.0%}", "the same, the least of these runs"),
+        "two-of-nine": Fact(2 / POSITIONS, "{:.0%}", "the same of a causal average"),
+        "never": Fact(
+            in_words(len({run.spec.seed for run in runs} - of_late)), "{}", "seeds without the paper's circuit at every γ"
+        ),
         "earlier": Fact(count(earlier), "{} of {}", f"earlier runs at γ = {SMALL:g} with it, bfloat16"),
         "seeds": Fact(in_words(len({run.spec.seed for run in runs})), "{}", f"seeds of the {who}"),
         "late-runs": Fact(in_words(len(late)), "{}", f"of the {who}"),
@@ -528,7 +544,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
             f"runs that the best line, chosen afterwards, parts by the largest distance of the first attention from 1 / i at "
             f"epoch {PARTED}",
         ),
-        "told-then": Fact(sum(then), "{}", f"runs whose circuit is told by alignment above {TOLD:g} at epoch {PARTED}"),
+        "told-best": Fact(best and best[1], "{}", f"runs whose circuit is told by alignment at epoch {PARTED}, best line"),
         "told-end": Fact(
             at_end and at_end[0],
             "{:.0%}",

@@ -334,6 +334,7 @@ def facts(
         ),
         "large": Fact(_ratio(large), "{:.1f}", f"the same, γ = {LARGE:g}, {few}"),
         "held-small": Fact(_held(small), "{:.0%}", f"held-out pairs right at best, γ = {SMALL:g}, mean of {who}"),
+        "held-first": Fact(_held(at(runs, SMALL)), "{:.0%}", "the same, the runs that were judged first"),
         "held-large": Fact(_held(large), "{:.0%}", f"the same, γ = {LARGE:g}, {few}"),
         "rows-small": Fact(
             end(small, "reasoning"), "{:.0%}", f"trained rows of reasoning right at the end, γ = {SMALL:g}, {who}"
