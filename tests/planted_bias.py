@@ -110,3 +110,4 @@ def attend(monkeypatch: pytest.MonkeyPatch, late: Callable[[RunSpec], bool]) -> 
     first = [[0.1, 0.3, 0.3, 0.3], [0.1, 0.4, 0.3, 0.2]]
     shares = lambda run: np.array([*first, [0.9, 0.1, 0.0, 0.0] if late(run.spec) else [0.1, 0.5, 0.4, 0.0]])
     monkeypatch.setattr(attention, "reading", lambda run: np.repeat(shares(run)[:, None], 7, 1))
+    monkeypatch.setattr(attention, "cuts", lambda run: np.array([0.9, 0.0, 0.0] if late(run.spec) else [0.0, 0.9, 0.9]))

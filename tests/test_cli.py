@@ -367,7 +367,7 @@ def test_claims_in_words_tell_failed_parts_and_count_tests_of_the_task_apart(run
     assert sum(line.startswith("true by construction ") for line in lines) == 5
     reproduced = sum(line.startswith("reproduced ") for line in lines)
     assert lines[-1].startswith(f"{reproduced} reproduced, " if reproduced else "1 opposite, ")
-    assert lines[-1].endswith("; 7 tests of the task, of which 2 fail")
+    assert lines[-1].endswith("; 7 tests of the task or slides, of which 2 fail")
 
 
 @pytest.mark.parametrize(

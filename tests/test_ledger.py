@@ -97,18 +97,18 @@ def test_totals_count_every_status_that_occurs() -> None:
 
 def test_what_is_true_by_construction_is_counted_apart() -> None:
     rows = rows_of(a_claim("a"), a_claim("b", by_construction=True), a_claim("c", "partly"), a_claim("d", by_construction=True))
-    assert totals(rows) == "1 reproduced, 1 partly; 2 tests of the task, true by construction"
-    assert totals(rows[1:2]) == "1 test of the task, true by construction"
+    assert totals(rows) == "1 reproduced, 1 partly; 2 tests of the task or slides, true by construction"
+    assert totals(rows[1:2]) == "1 test of the task or slides, true by construction"
     wrong = rows_of(a_claim("e", "opposite", by_construction=True))
-    assert totals(rows + wrong) == "1 reproduced, 1 partly; 3 tests of the task, of which 1 fails"
-    assert claims_line(rows) == "**2 claims:** 1 reproduced, 1 partly; 2 tests of the task, true by construction.\n"
+    assert totals(rows + wrong) == "1 reproduced, 1 partly; 3 tests of the task or slides, of which 1 fails"
+    assert claims_line(rows) == "**2 claims:** 1 reproduced, 1 partly; 2 tests of the task or slides, true by construction.\n"
     made = Made(listing(rows + wrong, dict.fromkeys("abcde", "01-x")))
     assert made.verdicts == [
         "✔ holds",
         "✔ true by construction",
         "◐ partly",
         "✔ true by construction",
-        "✘ not true by construction",
+        "✘ false by construction",
     ]
     assert [attributes["data-status"] for attributes, _ in made.claims] == [
         "reproduced",

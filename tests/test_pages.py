@@ -62,7 +62,9 @@ def test_sweeps_by_hand(store: Store) -> None:
     devices = "cpu (x86), bfloat16, torch 2.13 (1); cpu (x86), bfloat16, torch 2.14 (1)"
     assert table_of(text) == [[f"`composition-fast`, version {FAST.version}", "smoke", devices, "2/4", "1", "2,400", "1.00"]]
     assert text.splitlines()[-2] == "- `composition-phase` also has 1 of an older version."
-    assert text.splitlines()[-1] == "- `composition-fast` also has 2 older than some metric, 1 outside every profile."
+    assert (
+        text.splitlines()[-1] == "- `composition-fast` also has 2 stored before some metric existed, 1 outside every profile."
+    )
 
 
 def test_a_damaged_result_is_told_in_the_table(store: Store) -> None:

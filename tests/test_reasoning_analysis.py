@@ -511,8 +511,8 @@ def test_the_papers_circuit_gives_half_of_the_second_attention_to_the_key(
     monkeypatch: pytest.MonkeyPatch, share: float, late: bool
 ) -> None:
     """Mean over its places; what else is read, and what the first attention reads, says nothing."""
-    found = np.full((2, 7, 4), 0.1 if late else 0.9)
-    found[1, :, 0] = share + (share != 0.5) * np.array([0.4, -0.4, 0.3, -0.3, 0.2, -0.2, 0])
+    found = np.full((3, 7, 4), 0.1 if late else 0.9)
+    found[2, :, 0] = share + (share != 0.5) * np.array([0.4, -0.4, 0.3, -0.3, 0.2, -0.2, 0])
     monkeypatch.setattr(attention, "reading", lambda run: found)
     run = planted()
     assert attention.on_the_key(run) == pytest.approx(share)
@@ -586,7 +586,8 @@ def test_what_is_said_of_when_a_circuit_shows(monkeypatch: pytest.MonkeyPatch) -
     specs = [s for s in bias.circuit_specs("laptop") if (s.gamma, s.seed) in EACH]
     runs = [planted(s, kept={600: late(s), 1200: early(s), 3000: late(s), 40_000: end(s)}) for s in specs]
     said = {name: fact.text for name, fact in attention.facts(runs, [], {}).items()}
-    assert (said["parted"], said["told-then"], said["told"], said["told-end"]) == ("6 of 6", "3", "3 of 6", "50%")
+    assert (said["parted"], said["told-best"], said["told"], said["told-end"]) == ("6 of 6", "3", "3 of 6", "50%")
+    assert (said["pair-first"], said["key-first"]) == ("3 of 3", "3 of 3")
 
 
 def test_questions_that_part_the_circuits() -> None:
@@ -648,12 +649,13 @@ def wired(tmp_path: Path, first: Mapping[int, int], second: Mapping[int, int], m
 
 def test_reading_where_attention_is_uniform(tmp_path: Path) -> None:
     """The second anchor of place p sees p + 3 positions, the last token nine; a key and two anchors are one each."""
-    found = attention.reading(wired(tmp_path, {}, {}))
-    assert found.shape == (2, 7, 4)
+    found = attention.reading(run := wired(tmp_path, {}, {}))
+    assert found.shape == (3, 7, 4)
     for place in range(7):
         np.testing.assert_allclose(found[0, place], [*[1 / (place + 3)] * 3, place / (place + 3)], atol=1e-6)
-        np.testing.assert_allclose(found[1, place], [*[1 / 9] * 3, 6 / 9], atol=1e-6)
+        np.testing.assert_allclose(found[1:, place], [[*[1 / 9] * 3, 6 / 9]] * 2, atol=1e-6)
     np.testing.assert_allclose(attention.reading_of_average(), found[..., 0], atol=1e-6)
+    assert attention.on_the_anchors(run) == pytest.approx(2 / 9)
 
 
 def test_reading_where_attention_points(tmp_path: Path) -> None:
@@ -661,8 +663,29 @@ def test_reading_where_attention_points(tmp_path: Path) -> None:
     whatever stands there."""
     found = attention.reading(wired(tmp_path, {i: i - 2 for i in range(2, 9)}, {8: 4}))
     np.testing.assert_allclose(found[0], [[1, 0, 0, 0]] * 7, atol=1e-6)
-    role = {4: 0, 3: 1, 2: 2}
-    np.testing.assert_allclose(found[1], [np.eye(4)[role.get(place, 3)] for place in range(7)], atol=1e-6)
+    looked = lambda at: [np.eye(4)[{at: 0, at - 1: 1, at - 2: 2}.get(place, 3)] for place in range(7)]
+    np.testing.assert_allclose(found[1], looked(6), atol=1e-6)
+    np.testing.assert_allclose(found[2], looked(4), atol=1e-6)
+
+
+def test_what_a_cut_changes(tmp_path: Path) -> None:
+    """The last token reads the fifth position in layer 2, and answers 100; without that it reads all others, and answers 60. So
+    it is the key that is cut where the key stands there, at one of the four places, and the second anchor at another."""
+    head, values = torch.zeros(16, VOCAB), torch.zeros(16, 16)
+    head[10, 100], head[11, 60] = 1.0, 1.0
+    values[4, 10], values[[0, 1, 2, 3, 5, 6, 7, 8], 11] = 1.0, 1.0
+    parts = {"blocks.1.attention.W_V.weight": values, "blocks.1.attention.W_O.weight": torch.eye(16), "head.weight": head}
+    run = wired(tmp_path, {}, {8: 4}, parts)
+    np.testing.assert_allclose(attention.cuts(run), [1 / 4, 0, 1 / 4])
+
+
+@pytest.mark.parametrize(
+    ("changed", "way"),
+    [((0.9, 0.1, 0.2), "pair first"), ((0.1, 0.1, 0.3), "key first"), ((0.3, 0.5, 0.0), "both"), ((0.2,) * 3, "neither")],
+)
+def test_the_way_by_what_the_last_token_needs(monkeypatch: pytest.MonkeyPatch, changed: tuple[float, ...], way: str) -> None:
+    monkeypatch.setattr(attention, "cuts", lambda run: np.array(changed))
+    assert attention.way(planted(bias.circuit_specs("laptop")[0])) == way
 
 
 def test_answers_with_an_attention_averaged(tmp_path: Path) -> None:
@@ -695,7 +718,7 @@ def test_attention_that_moves_with_the_keys_of_another_sequence(tmp_path: Path) 
     parts["blocks.1.attention.W_K.weight"][:9, 0] = 20 * torch.arange(9.0)
     parts["blocks.1.attention.W_K.weight"][13, 0] = -5000
     run = wired(tmp_path, {}, {}, parts)
-    np.testing.assert_allclose(attention.reading(run)[1], [[1, 0, 0, 0]] * 7, atol=1e-6)
+    np.testing.assert_allclose(attention.reading(run)[2], [[1, 0, 0, 0]] * 7, atol=1e-6)
     found = attention.moved(run)
     assert found.keys() == {"itself", "same place", "other place"}
     for who in ("itself", "same place"):
@@ -717,7 +740,7 @@ def test_attention_that_a_query_sends_to_a_place_stays_there(tmp_path: Path) -> 
         parts["blocks.1.attention.W_Q.weight"][place + 2, place] = 25_600
     parts["blocks.1.attention.W_Q.weight"][8, 6] = 64
     run = wired(tmp_path, {}, {}, parts)
-    np.testing.assert_allclose(attention.reading(run)[1], [[1, 0, 0, 0]] * 7, atol=1e-4)
+    np.testing.assert_allclose(attention.reading(run)[2], [[1, 0, 0, 0]] * 7, atol=1e-4)
     for weights in attention.moved(run).values():
         assert weights == pytest.approx((1, 0), abs=1e-4)
 
@@ -742,11 +765,11 @@ def test_a_circuit_that_no_run_has_is_absent(monkeypatch: pytest.MonkeyPatch, la
     runs = [planted(s, kept={step: seen() for step in (200, 3000, 40_000)}) for s in specs]
     found = attention.facts(runs, [], {})
     of_paper, of_other = (
-        {"held-late", "off-late", "whole", "first-averaged", "second-averaged", "moved"},
-        {"held-other", "off-other"},
+        {"held-late", "off-late", "whole", "first-averaged", "second-averaged", "moved", "last-anchors", "pair-first"},
+        {"held-other", "off-other", "last-anchors-other", "key-first"},
     )
     absent = {name for name, fact in found.items() if fact.text == ABSENT}
-    assert absent == {"epsilon", "pairs", "parted", "told-end", *(of_other if late else of_paper)}
+    assert absent == {"epsilon", "pairs", "parted", "told-best", "told-end", *(of_other if late else of_paper)}
     assert [row[1] == "–" for row in attention.chain_rows(runs)] == [not late] * 5
     assert [(row[2] == "–", row[3] == "–") for row in attention.circuit_rows(runs)] == [(not late, bool(late))] * 3
     assert [r.spec.seed for r in attention.one_of_each(runs).values()] == [12]

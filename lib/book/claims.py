@@ -34,7 +34,7 @@ def evaluate(claims: Sequence[Claim], store: Store, profile: str) -> list[dict[s
 
 
 def totals(rows: Sequence[Mapping[str, Any]]) -> str:
-    """`20 reproduced, 12 partly, …; 4 tests of the task, true by construction`: the statuses that occur, in their order.
+    """`20 reproduced, 12 partly, …; 4 tests of the task or slides, true by construction`: those statuses that occur, in order.
 
     What is true by construction is no result, so it is counted apart.
     """
@@ -43,7 +43,7 @@ def totals(rows: Sequence[Mapping[str, Any]]) -> str:
     if tests := [row for row in rows if by_construction(row)]:
         failing = sum(row["status"] != REPRODUCED for row in tests)
         how = f"of which {failing} fail{'s' * (failing == 1)}" if failing else BY_CONSTRUCTION
-        words.append(f"{len(tests)} test{'s' * (len(tests) > 1)} of the task, {how}")
+        words.append(f"{len(tests)} test{'s' * (len(tests) > 1)} of the task or slides, {how}")
     return "; ".join(filter(None, words))
 
 
@@ -56,7 +56,7 @@ def verdict(row: Mapping[str, Any]) -> str:
     """The status in words: neither a claim of ours nor a test of the task is reproduced."""
     status = row["status"]
     if by_construction(row):
-        return BY_CONSTRUCTION if status == REPRODUCED else f"not {BY_CONSTRUCTION}"
+        return BY_CONSTRUCTION if status == REPRODUCED else "false by construction"
     return OWN[status] if row["paper"] in OURS and status in OWN else status
 
 

@@ -167,7 +167,7 @@ def _get(store: Store, spec: RunSpec) -> StoredRun | None:
 
 def _others(found: ExperimentStatus) -> str:
     words = [f"{found.stale - found.older} of an older version"] * bool(found.stale - found.older)
-    words += [f"{found.older} older than some metric"] * bool(found.older)
+    words += [f"{found.older} stored before some metric existed"] * bool(found.older)
     words += [f"{found.other} outside every profile"] * bool(found.other)
     words += [f"{len(found.unreadable)} that cannot be read"] * bool(found.unreadable)
     return f"- `{found.experiment}` also has {', '.join(words)}." if words else ""

@@ -124,7 +124,9 @@ def facts(runs: Sequence[StoredRun]) -> dict[str, Fact]:
             f"{rests}: those from γ = {LATE:g} on that say {reasons} in most sequences",
         ),
         "late-back": Fact(
-            in_words(late.count(memorized)) if late else None, "{}", f"{rests}: of these, those that say {memorized}"
+            in_words(late.count(memorized)) if late else None,
+            "{}",
+            f"{rests}: those from γ = {LATE:g} on that say {memorized} in most sequences",
         ),
         "neither-large": count(LARGE, None),
         "turned-small": count(SMALL, reasons),

@@ -281,8 +281,7 @@ CLAIMS = (
         f"1 / (α'τρ) has a 95 % interval that ends at {BOUND:g} at most; those in 1 / α' and in 1 / (τρ), the other fixed, are "
         f"{BOUND:g} at most, without intervals",
         needed_law,
-        revised="the theorem as published has ρ, the gap between correct and incorrect reasoning, which the talk's slide left "
-        "out",
+        revised="later slides have ρ in the theorem, the gap between correct and incorrect reasoning, which the first left out",
         question="prompt",
         figure="15.5",
     ),

@@ -18,7 +18,7 @@ def collapse_figure(
     better: Mapping[str, tuple[float, float, float]],
 ) -> Figure:
     """Left: the share of symmetric answers of every shape against γ, and below it the transitions that are found, with 95 %
-    intervals. Right: how many times better than γ each other variable describes all shapes with one curve.
+    intervals. Right: how many times as good as γ each other variable describes all shapes with one curve.
 
     points: {(width, depth): (γ, share)}; crossings: {(width, depth): its transition}; better: {variable: (value, low, high)}.
     """
@@ -49,7 +49,7 @@ def collapse_figure(
         right.axvline(1, color="#BBBBBB", lw=0.8)
         right.set_yticks(range(len(better)), list(better))
         right.tick_params(axis="y", length=0)
-        right.set(ylim=(len(better) - 0.5, -0.5), xlabel="times better than γ")
+        right.set(ylim=(len(better) - 0.5, -0.5), xlabel="times as good as γ")
         right.set_title("b  One curve for all shapes", fontsize=9)
         fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=min(4, len(points)), columnspacing=1.2)
     return fig

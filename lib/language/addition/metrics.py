@@ -287,6 +287,13 @@ def facts(
     for name, arm in (("large", LARGE), ("small", SMALL)):
         rests = "of the square right, one trial in GPT-2's form, learning rate 0.001"
         found[f"gpt2-{name}-high"] = Fact(_mean(in_trials.get(arm, ())), "{:.1%}", rests)
+    together = {arm: [*runs[SQUARE, *arm], *new.get(arm, ())] for arm in (SMALL, LARGE)}
+    rests = "first and new seeds together, in bfloat16 and in single precision, counted afterwards"
+    for name, arm in (("small", SMALL), ("large", LARGE)):
+        count = adds(together[arm]) if new else None
+        found[f"all-{name}"] = Fact(count, "{} of {}", f"runs that add, {arms.name_of(arm)}, {rests}")
+    p = adding_more(together[SMALL], together[LARGE])[0] if new else None
+    found["all-fisher"] = Fact(p, "{:.2g}", f"Fisher's one-sided exact test of these: {rests}")
     return found | _gpt2_facts(gpt2) | new_facts(new)
 
 
@@ -392,11 +399,11 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
         looks = most_alike(runs[name])
         rests = f"runs that keep their weights in which no numbers are more alike than neighbours, {there[name]}"
         found[f"gpt2-{name}-alike"] = Fact(neighbourly(looks) if looks else None, "{} of {}", rests)
-        rests = f"the first run whose numbers lie on a {{}}, {there[name]}"
+        rests = f"the first run whose numbers are most alike {{}}, {there[name]}"
         dial, far = next(((run, far) for run, far in looks if far > 1), (None, None))
         ruler = [run for run, far in looks if far == 1][:1]
         missed = usual_error(dial) if dial else (None, None, None)
-        on_dial, on_ruler = rests.format("dial"), rests.format("ruler")
+        on_dial, on_ruler = rests.format("some steps apart"), rests.format("one step apart")
         found |= {
             f"{size}-dial-misses": Fact(missed, "±{} in {} of {}", f"the most frequent size of an error, {on_dial}"),
             f"{size}-dial-far": Fact(far, "{}", f"distance of the numbers most alike, {on_dial}"),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from lib.core.model.transformer import ActivationCache, from_weights
 from lib.core.read.disk_cache import disk_cached
@@ -241,6 +242,39 @@ def reading(run: StoredRun) -> np.ndarray:
             found[look, place, :3] = row[place : place + 3]
         found[:, place, 3] = np.maximum(0, 1 - found[:, place, :3].sum(-1))
     return found
+
+
+CUT_PLACES = (0, 2, 4, 5)
+"""Of the key: there key, anchors and last token are four different tokens."""
+NEEDED = 0.3
+"""The last token needs what it reads if this share of answers changes without it, as in chapter 3."""
+
+
+@disk_cached(version=1)
+def cuts(run: StoredRun) -> np.ndarray:
+    """(3,): the share of answers to new reasoning rows that change if the last token may not read, in the second layer, the
+    key, the first anchor, or the second; the attention that is left is renormalized."""
+    model, task = from_weights(run.spec.model, run.weights()), make_study(run.spec).task
+    changed = []
+    for place in CUT_PLACES:
+        tokens = placed(task, place)
+        whole = model(tokens[None])[0].argmax(-1)
+        row = []
+        for role in range(len(ROLES) - 1):
+            forbid = lambda scores, at=place + role: scores.index_fill(-1, torch.tensor([at]), -math.inf)
+            row.append(
+                float((model(tokens[None], ActivationCache({"scores.2": forbid}))[0].argmax(-1) != whole).float().mean())
+            )
+        changed.append(row)
+    return np.mean(changed, 0)
+
+
+def way(run: StoredRun) -> str:
+    """By what its last token needs in the second layer, as chapter 3 has it."""
+    key, *by_anchor = cuts(run) >= NEEDED
+    return {(True, False): "pair first", (False, True): "key first", (True, True): "both"}.get(
+        (bool(key), any(by_anchor)), "neither"
+    )
 
 
 @disk_cached(version=1)
@@ -486,7 +520,7 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
     told = [(along_reasoning(run) >= TOLD) == selects_late(run) for run in runs]
     end = lambda run: off_average(run, max(run.snapshots()))
     who = f"{len(runs)} runs, single precision"
-    more, fewer, neither = by_seed(runs)
+    more, fewer, _ = by_seed(runs)
     flips = sign_flips(apart, "greater") if len(apart := more_by_seed(runs)) > 1 else None
     by = lambda epochs: lambda run: along_reasoning(run, epochs)
     final = runs[0].spec.train.steps / epoch(runs[0].spec)
@@ -511,7 +545,6 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         ),
         "more": Fact(in_words(more), "{}", f"seeds of the {who} with more at γ ≥ {UPPER:g} than at γ ≤ {LOWER:g}"),
         "fewer": Fact(in_words(fewer), "{}", "seeds with fewer"),
-        "neither": Fact(in_words(neither), "{}", "seeds with as many"),
         "sign": Fact(sign_test(more, fewer), "{:.2f}", "one-sided sign test of these seeds, p"),
         "flips": Fact(flips, "{:.2f}", "the same by how many runs more or fewer, sign flips, p"),
         "last-anchors": Fact(
@@ -519,7 +552,17 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
             "{:.0%}",
             "of the last token's first attention on the two anchors of reasoning rows, mean of runs with the paper's circuit",
         ),
-        "last-anchors-least": Fact(min(map(on_the_anchors, late), default=None), "{:.0%}", "the same, the least of these runs"),
+        "last-anchors-other": Fact(mean(map(on_the_anchors, other)), "{:.0%}", "the same, mean of the other runs"),
+        "pair-first": Fact(
+            (sum(way(run) == "pair first" for run in late), len(late)) if late else None,
+            "{} of {}",
+            "runs with the paper's circuit whose last token needs the key and no anchor in layer 2, by cuts",
+        ),
+        "key-first": Fact(
+            (sum(way(run) == "key first" for run in other), len(other)) if other else None,
+            "{} of {}",
+            "other runs whose last token needs an anchor there and not the key, by cuts",
+        ),
         "two-of-nine": Fact(2 / POSITIONS, "{:.0%}", "the same of a causal average"),
         "never": Fact(
             in_words(len({run.spec.seed for run in runs} - of_late)), "{}", "seeds without the paper's circuit at every γ"
