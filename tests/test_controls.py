@@ -207,6 +207,7 @@ def test_kinds_are_held_against_those_in_single_precision_seed_by_seed() -> None
     assert [found[f"moved-{gamma}"] for gamma in (55, 95, 125)] == ["eight of eight", "four of eight", "four of eight"]
     assert [found[f"short-{gamma}"] for gamma in (55, 95, 125)] == ["eight of eight", "four of eight", "three of eight"]
     assert (found["moved-all"], found["short-all"], found["short-slower"]) == ("16 of 24", "15 of 24", "1.00 to 1.00")
+    assert (found["moved-beyond"], found["short-beyond"]) == ("eight of 16", "seven of 16")
     assert (found["moved-programs"], found["short-programs"]) == ("one of eight", "none of eight")
     assert (found["moved-exchanged-95"], found["moved-exchanged-95-p"]) == ("4.0", "1")
     assert (found["short-gained"], found["short-lost"]) == ("four", "one")
@@ -215,6 +216,9 @@ def test_kinds_are_held_against_those_in_single_precision_seed_by_seed() -> None
     assert (found["rounded-far"], found["rounded-near"]) == ("0.35", "0.30")
     further = rounded_facts(Arms(), arms.where(lambda run: run.spec.gamma > 1))
     assert [further[f"further-{name}"].text for name in ("runs", "far", "near")] == ["eight", "0.35", "0.30"]
+    last = arms.where(lambda run: run.spec.gamma > 1)
+    both = {name: fact.text for name, fact in rounded_facts(arms, last).items()}  # the last of them twice
+    assert (both["both-short"], both["both-single"], both["further-eleven"]) == ("16 of 16", "24 of 32", "four of eight")
     wide = by(short[0], precision="float32")
     for some in ([], moved, short, [*moved[1:], *short], [*moved, *short[1:], wide]):  # an arm that is not whole says nothing
         said = rounded_facts(rounded(new, some), Arms())

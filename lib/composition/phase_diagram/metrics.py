@@ -666,7 +666,7 @@ def rounded_facts(found: Arms, further: Arms) -> dict[str, Fact]:
     rests = f"times as long to {MOST_ROWS:.0%} of the training rows in {SHORT}, 95 % interval of the mean"
     facts = {"short-slower": Fact(slow, "{:.2f} to {:.2f}", rests)}
     facts |= _kept_facts(found) | _decided_facts(beyond, "rounded") | _far_facts(last, "rounded") | _changed_facts(last)
-    return facts | (_decided_facts(further, "further") | _far_facts(further, "further") if further.whole else {})
+    return facts | _decided_facts(further, "further") | _far_facts(further, "further") | _together_facts(last, further)
 
 
 def _kept_facts(found: Arms) -> dict[str, Fact]:
@@ -717,6 +717,21 @@ def _far_facts(found: Arms, name: str) -> dict[str, Fact]:
         f"{name}-far": Fact(by and float(by.far.mean()), "{:.2f}", f"distance of {SHORT} from both others, {rests}"),
         f"{name}-near": Fact(by and float(by.null.mean()), "{:.2f}", f"distance of these two, {rests}"),
         f"{name}-far-p": Fact(p, "{:.2g}", f"exact one-sided sign-flip test, {rests}"),
+    }
+
+
+def _together_facts(found: Arms, further: Arms) -> dict[str, Fact]:
+    """Of both sets of seeds at the smallest of these starts: how many are of one of the two kinds; and who slips in single
+    precision in the second."""
+    both = found.beside(further)
+    rests = "of one of the two kinds, both sets of seeds, the first of which had suggested it"
+    count = lambda runs: (sum(exact_kind(run) in MAPPINGS for run in runs), len(runs)) if runs else None
+    slipping = (in_words(sum(map(slips, further.single))), in_words(len(further.single))) if further.whole else None
+    return {
+        "both-short": Fact(count(both.short), "{} of {}", f"{rests}, {SHORT}"),
+        "both-single": Fact(count([*both.single, *both.moved]), "{} of {}", f"{rests}, {SINGLE}, the bit moved and not"),
+        "both-p": Fact(decided_more(both).p if both.whole else None, "{:.2g}", f"{rests}: exact test, exchanged within a seed"),
+        "further-eleven": Fact(slipping, "{} of {}", f"more −11 than −10, {SINGLE}, {of_new_seeds(further.single)}"),
     }
 
 

@@ -41,6 +41,11 @@ class Arms:
     def where(self, wanted: Callable[[StoredRun], bool]) -> Arms:
         return Arms(*([run for run in arm if wanted(run)] for arm in (self.short, self.single, self.moved)))
 
+    def beside(self, others: Arms) -> Arms:
+        """These runs and others; none at all unless both are whole."""
+        arms = ((self.short, others.short), (self.single, others.single), (self.moved, others.moved))
+        return Arms(*([*own, *more] for own, more in arms)) if self.whole and others.whole else Arms()
+
     def compare(self, of: Callable[[StoredRun], float]) -> Comparison:
         return Comparison(*(np.array([of(run) for run in arm], float) for arm in (self.short, self.single, self.moved)))
 
