@@ -141,7 +141,7 @@ def facts(
     shown = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
     longer = until_learned(store, PROFILE)
     until = until_facts(longer)
-    shown |= {f"until-{name}": until[f"until-{name}"] for name in ("norm", "heads")}
+    shown |= {f"until-{name}": until[f"until-{name}"] for name in ("nothing", "norm", "heads")}
     fresh = fresh_facts(factor_runs(store, PROFILE)[NOTHING], longer[NOTHING], more_seeds(store, PROFILE))
     shown |= {f"fresh-{name}": fresh[f"fresh-{name}"] for name in ("seeds", "large", "symmetric", "middle", "last")}
     return shown | {
