@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,8 @@ from lib.composition.gpt2 import claims as gpt2_claims
 from lib.composition.gpt2 import metrics as gpt2_numbers
 from lib.composition.information_flow import claims as flow_claims
 from lib.composition.information_flow.metrics import BOTH, EDGES, GROUPS, KEY_FIRST, PAIR_FIRST, Step, hybrid
-from lib.composition.phases import Phase, phases
+from lib.composition.phases import phases
 from lib.composition.rate_decay_data import claims as rate_decay_claims
-from lib.composition.runs import MAPPINGS
 from lib.composition.study import OFFSETS, make_study
 from lib.composition.trajectories import PLAYED
 from lib.composition.variations import FACTORS, FEW, GPT2, KEYS, NORM, factor_specs, rounded_specs, until_learned_specs
@@ -175,36 +174,34 @@ def test_the_drawn_routes_are_asked_edge_by_edge(telling: None, name: str, offse
     assert status(name, of_one_kind(-16 - offset, [own])) == NOT_RUN  # all give the other answer
 
 
-def deeper(monkeypatch: pytest.MonkeyPatch, *groups: Phase) -> None:
-    monkeypatch.setattr(flow_claims, "material", lambda store, profile: [])
-    monkeypatch.setattr(flow_claims, "phases", lambda runs: list(groups))
+def deeper(monkeypatch: pytest.MonkeyPatch, *groups: Sequence[StoredRun]) -> None:
+    runs = [replace(run, path=Path(f"{i}.json")) for i, run in enumerate(chain(*groups))]
+    monkeypatch.setattr(flow_claims, "deep_runs", lambda store, profile: runs)
 
 
-def in_phase(mapping: str, n: int = 1, depth: int = 3, genuine: bool = True, **told: object) -> Phase:
-    return Phase(mapping, depth, tuple(new_seed(depth=depth, **told) for _ in range(n)), genuine)
+def deep_seeds(offset: int, n: int = 6, depth: int = 3, **told: object) -> list[StoredRun]:
+    return [new_seed(seed=seed, depth=depth, offsets={offset: 0.9}, **told) for seed in range(n)]
 
 
 def test_the_deeper_route_has_an_order(telling: None, monkeypatch: pytest.MonkeyPatch) -> None:
     in_order = table(GROUPS, {(2, "key → anchors"): 0.9, (3, "anchors → last"): 0.9}, 3)
     backwards, last = in_order[[0, 2, 1]], table(GROUPS, {(3, "key → last"): 0.9}, 3)
     found = lambda *groups: (deeper(monkeypatch, *groups), status("flow-inferential-deep"), held("flow-inferential-deep"))[1:]
-    runs = in_phase("inferential", group_costs=in_order)
-    plain, same = (in_phase("symmetric", group_costs=costs) for costs in (last, in_order))
+    runs = deep_seeds(-10, group_costs=in_order)
+    plain, same = (deep_seeds(-7, group_costs=costs) for costs in (last, in_order))
     assert found(runs, plain) == (REPRODUCED, [True, True, True])
     assert found(runs, same) == (PARTLY, [True, True, False])
-    assert found(runs) == (PARTLY, [True, True, False])  # nothing to compare with
-    assert found(runs, replace(plain, depth=4)) == (PARTLY, [True, True, False])  # nor at this depth
-    assert found(in_phase("inferential", group_costs=backwards), plain) == (PARTLY, [False, True, True])
-    assert found(in_phase("inferential", group_costs=last), same)[1] == [False, False, False]
-    half = replace(runs, runs=runs.runs + in_phase("inferential", group_costs=last).runs)
-    assert found(half, plain) == (PARTLY, [False, False, True])
-    shallow, stand_in = replace(runs, depth=2), replace(runs, genuine=False)
-    deeper(monkeypatch, shallow, stand_in)
-    assert status("flow-inferential-deep") == NOT_RUN
+    assert found(deep_seeds(-10, group_costs=backwards), plain) == (PARTLY, [False, True, False])
+    assert found(deep_seeds(-10, group_costs=last), same)[1] == [False, False, False]
+    assert found([*runs[:3], *deep_seeds(-10, 3, group_costs=last)], plain) == (TOO_SMALL, [False, False, False])
+    elsewhere = [replace(run, spec=replace(run.spec, model=replace(run.spec.model, depth=4))) for run in plain]
+    for lacking in ((runs,), (plain,), (runs, elsewhere)):  # of one kind alone, and at one depth
+        deeper(monkeypatch, *lacking)
+        assert status("flow-inferential-deep") == NOT_RUN
 
 
 def test_drawn_and_needed_edges_are_compared_group_by_group(telling: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the new seeds and of the deeper runs of each answer, with half of them as the level."""
+    """Of the new seeds and of the deeper ones, inferential or not, with half of the edges as the level."""
     picture = lambda way, depth=2: table(EDGES, {(e[0], e[1:]): 1.0 for e in NEEDS[way]}, depth)
     drawn = lambda way, runs: [replace(run, metrics=run.metrics | {"drawn": picture(way)}) for run in runs]
     new = of_one_kind(-6, [PAIR_FIRST])
@@ -213,30 +210,32 @@ def test_drawn_and_needed_edges_are_compared_group_by_group(telling: None, monke
     assert held("flow-causal", drawn(BOTH, new)) == [False, True]  # 3 of 7 that are drawn are needed
     assert held("flow-causal", drawn(PAIR_FIRST, of_one_kind(-6, [BOTH]))) == [True, False]
     assert status("flow-causal", drawn(KEY_FIRST, new)) == NO_EFFECT
-    false = in_phase("inferential", needs=PAIR_FIRST, drawn=picture(KEY_FIRST, 3))
-    deeper(monkeypatch, false, replace(false, genuine=False, mapping="symmetric"))
+    false, true = (deep_seeds(o, 1, needs=PAIR_FIRST, drawn=picture(w, 3)) for o, w in ((-10, KEY_FIRST), (-7, PAIR_FIRST)))
+    deeper(monkeypatch, false)
     assert held("flow-causal", drawn(PAIR_FIRST, new)) == [True, True, False, False]
+    deeper(monkeypatch, false, true)
+    assert held("flow-causal", drawn(PAIR_FIRST, new)) == [True, True, False, False, True, True]
 
 
 def test_states_forget_the_order_at_every_depth(telling: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deep inferential runs do not make up for two-layer ones."""
 
-    def judge(symmetric: float, inferential: float, deep: tuple[float, float] | None) -> tuple[str, list[bool]]:
+    def judge(symmetric: float, inferential: float, deep: tuple[float, float] | None, n: int = 3) -> tuple[str, list[bool]]:
         runs = [
             new_seed(gamma, seed, offsets={offset: 1.0}, forgets_order=ratio)
             for gamma, offset, ratio in zip(CONFIRM_FIRST, (-6, -10), (symmetric, inferential), strict=True)
             for seed in range(8)
         ]
-        groups = [in_phase(m, forgets_order=ratio) for m, ratio in zip(MAPPINGS, deep or (), strict=False)]
-        deeper(monkeypatch, *groups, replace(in_phase("symmetric", forgets_order=9.0), genuine=False))
+        deeper(monkeypatch, *(deep_seeds(o, n, forgets_order=r) for o, r in zip((-6, -10), deep or (), strict=False)))
         return status("flow-mirrored", runs), held("flow-mirrored", runs)
 
     assert judge(0.1, 0.8, None) == (REPRODUCED, [True, True])
     assert judge(0.1, 0.8, (0.2, 0.9)) == (REPRODUCED, [True] * 4)
     assert judge(0.1, 0.15, (0.2, 0.9)) == (PARTLY, [True, False, True, True])
     assert judge(0.1, 0.8, (0.6, 0.9)) == (PARTLY, [True, True, False, False])
+    assert judge(0.1, 0.8, (0.6, 0.9), 2) == (REPRODUCED, [True, True])  # too few make no interval
     assert judge(0.6, 0.8, None)[0] == NO_EFFECT
-    assert status("flow-mirrored", of_one_kind(-6, [PAIR_FIRST])) == NOT_RUN  # and a stand-in at three layers
+    assert status("flow-mirrored", of_one_kind(-6, [PAIR_FIRST])) == NOT_RUN
 
 
 # --- Vectors ---

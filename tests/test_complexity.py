@@ -29,7 +29,6 @@ from lib.composition.condensation.metrics import (
     row_compared,
     rows_facts,
 )
-from lib.composition.information_flow.metrics import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.composition.spectra import covariance_eigenvalues, keys_embedding, stable_rank, watch
 from lib.composition.study import Composition, make_study
 from lib.composition.variations import WIDTH, Watched, make_watched
@@ -37,6 +36,7 @@ from lib.core.model.init import apply_gamma_stacked
 from lib.core.model.transformer import Transformer
 from lib.core.read.fact import ABSENT
 from lib.core.read.statistics import numerical_order, spearman
+from lib.core.read.ways import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.core.record.store import Store, StoredRun, load
 from lib.core.sweep.jobs import sweep
 from lib.core.train.ensemble import Ask, Ensemble

@@ -22,12 +22,13 @@ from lib.composition import controls, palette
 from lib.composition.condensation import figures as condensation_figures
 from lib.composition.flip import CONFIRM
 from lib.composition.information_flow import figures as flow_figures
-from lib.composition.information_flow.metrics import BOTH, EDGES, KEY_FIRST, PAIR_FIRST, columns
+from lib.composition.information_flow.metrics import EDGES, columns
 from lib.composition.rate_decay_data import figures as rate_decay_figures
 from lib.composition.rate_decay_data import metrics as rate_decay
 from lib.composition.study import OFFSETS
 from lib.composition.trends import BY_GAMMA
 from lib.core.read.fact import ABSENT
+from lib.core.read.ways import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.core.record.store import StoredRun
 
 
@@ -89,9 +90,11 @@ def test_what_a_gpu_did_is_told_by_its_own_runs() -> None:
     new = CONFIRM.specs("laptop")
     runs = [on(paper[0], "cuda (A)", 100, 50.0), on(paper[1], "cpu (B)", 900, 1.0), on(around[0], "cuda (A)", 3000, 2.0)]
     runs += [on(new[0], "cpu (B)", 80, 2.0, "native"), on(new[1], "cpu (B)", 10, 2.0), on(new[2], "cuda (A)", 7, 1.0)]
-    said = {name: fact.text for name, fact in engine.gpu_facts(Shelf(runs)).items()}
+    said = {name: fact.text for name, fact in engine.gpu_facts(Shelf(runs), {"total_flops": 1e18}).items()}
     assert (said["gpu-runs"], said["gpu-rate"], said["core-rate"], said["gpu-paper"]) == ("3", "1,500", "40", "2")
-    assert {fact.text for name, fact in engine.gpu_facts(Shelf([])).items() if name != "gpu-runs"} == {ABSENT}
+    assert {fact.text for name, fact in engine.gpu_facts(Shelf([]), {"total_flops": 1e18}).items() if name != "gpu-runs"} == {
+        ABSENT
+    }
 
 
 # --- Figures draw what they are given ---

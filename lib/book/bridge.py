@@ -270,8 +270,8 @@ def trials(store: Store, profile: str) -> list[Task]:
     return [Task("addition, trial", "are unseen sums right?", "19-addition", "sums right in the square", tuple(settings))]
 
 
-_LOOKS = ((style.GREY, -0.17), (style.PURPLE, 0.17))
-"""Colour and shift of the large start and of the small one."""
+_LOOKS = {"large start": (style.GREY, -0.17), "small start": (style.PURPLE, 0.17)}
+"""Colour and shift."""
 
 
 def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
@@ -291,7 +291,7 @@ def draw(found: Sequence[Task], narrow: bool = False) -> Figure:
             pairs = [(left, right) for left, right in axes]
         for block, (left, right) in zip(blocks, pairs, strict=True):
             _block(left, right, block, narrow)
-        for colour, label in ((style.GREY, "large start"), (style.PURPLE, "small start")):
+        for label, (colour, _) in _LOOKS.items():
             pairs[0][0].plot([], [], "o", ms=7, color=colour, label=label)
         fig.legend(*pairs[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
@@ -306,7 +306,7 @@ def _block(left: Axes, right: Axes, block: Sequence[Task], narrow: bool) -> None
             large, small = one.means
             left.plot([large, small], [at, at], color=style.LIGHT, lw=3, zorder=1)
             for values, there, mean, (colour, shift) in zip(
-                (one.large, one.small), one.learned, one.means, _LOOKS, strict=True
+                (one.large, one.small), one.learned, one.means, _LOOKS.values(), strict=True
             ):
                 for value, counts in zip(values, there, strict=True):
                     face = colour if counts else "white"

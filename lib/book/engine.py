@@ -43,8 +43,9 @@ def _digits(value: float, unit: str) -> str:
     return f"{float(f'{value:.3g}'):,.{0 if value >= 100 else 1 if value >= 10 else 2}f}\u00a0{unit}"
 
 
-def gpu_facts(store: Store) -> dict[str, Fact]:
-    """What runs of chapter 2 say of a GPU: their steps by the seconds of the card that they took, several programs at once."""
+def gpu_facts(store: Store, cluster: Mapping[str, Any]) -> dict[str, Fact]:
+    """What runs of chapter 2 say of a GPU: their steps by the seconds of the card that they took, several programs at once.
+    cluster: the record of what the profile cluster costs."""
     on = lambda runs, kind: [run for run in runs if run.provenance["device"].startswith(kind)]
     one_gpu = (controls.PAPER_SIZE, controls.DIP, controls.ROUNDING)
     paper, around, moved = (controls.stored(experiment, store, controls.ONE_GPU) for experiment in one_gpu)
@@ -56,7 +57,7 @@ def gpu_facts(store: Store) -> dict[str, Fact]:
     fast = rate(on(paper, "cuda"))
     gpt = [*_gpt("scan"), *_gpt("cogs")] if fast else []
     rests = "steps of one run a second, width 128, single precision"
-    whole = load("cluster")["total_flops"]
+    whole = cluster["total_flops"]
     return {
         "gpu-runs": Fact(len(on([*paper, *around, *moved, *confirmed], "cuda")), "{}", "runs of chapter 2 that a GPU trained"),
         "gpu-rate": Fact(rate(on(around, "cuda")), "{:,.0f}", f"{rests}, two other programs on the card"),

@@ -139,6 +139,12 @@ def stored(experiment: Experiment, store: Store, profile: str) -> list[StoredRun
     return load_stored(experiment.specs("smoke" if profile == "smoke" else ONE_GPU), store)
 
 
+def deep_runs(store: Store, profile: str) -> list[StoredRun]:
+    """The new seeds of three and four layers; none unless all are stored."""
+    runs = stored(DEEP, store, profile)
+    return runs if profile == "smoke" or len(runs) == len(DEEP.specs(ONE_GPU)) else []
+
+
 def paper_size(store: Store, profile: str) -> list[StoredRun]:
     """The runs of the paper's size of every seed that has all γ."""
     runs, gammas = stored(PAPER_SIZE, store, profile), {spec.gamma for spec in PAPER_SIZE.specs(ONE_GPU)}

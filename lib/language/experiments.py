@@ -464,6 +464,22 @@ def longer_cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     }
 
 
+DOUBLED = {TURN: "language-scan-doubled", "COGS": "language-cogs-doubled"}
+
+
+def doubled_specs(main: str, profile: str) -> dict[Kind, list[RunSpec]]:
+    """{(split, size, γ, decay): runs} of the paper's two arms at the size of the middle in a model of twice the depth and twice
+    the width, on seeds, and so on rows, that the model itself was trained on, too; always on the book's own data. The profile
+    paper has none."""
+    if check_profile(profile) == "paper":
+        return {}
+    s, seeds, other = (SCAN[profile], NEW_SEEDS, {"split": TURN}) if main == TURN else (COGS[profile], SEEDS, {})
+    twice = replace(s.gpt, depth=2 * s.gpt.depth, d_model=2 * s.gpt.d_model, heads=2 * s.gpt.heads)
+    seeds = seeds if profile == "laptop" else seeds[:1]
+    made = lambda gamma, decay, seed: reading_spec(DOUBLED[main], replace(s, gpt=twice), gamma, decay, seed, s.middle, **other)
+    return {(main, s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in (LARGE, SMALL)}
+
+
 CHAIN, HARD = "chain", "hard"
 
 
@@ -656,6 +672,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     COGS_MOVED,
     _language("language-cogs-longer", "COGS: as many passes over most rows", make_cogs, longer_cogs_specs),
+    _language(DOUBLED[TURN], "SCAN in a model of twice the depth and width", make_scan, partial(doubled_specs, TURN)),
+    _language(DOUBLED["COGS"], "COGS in a model of twice the depth and width", make_cogs, partial(doubled_specs, "COGS")),
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
     _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, partial(_beside, TWIN)),
     _language(TWINS[SHUFFLED], "PrOntoQA beside a twin, rules in any order", make_asking, partial(_beside, SHUFFLED)),

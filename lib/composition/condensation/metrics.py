@@ -13,13 +13,14 @@ import numpy as np
 from torch import Tensor
 
 from lib.composition.flip import CONFIRM_TRAIN, by_turn, of_new_seeds
-from lib.composition.information_flow.metrics import KEY_FIRST, NEITHER, compare_ways, composing, tsne, way
+from lib.composition.information_flow.metrics import compare_ways, composing, tsne, way
 from lib.composition.phase_diagram.metrics import composes, has_counts, share_of, slips, step_shares
 from lib.composition.runs import LEARNED, MAJORITY, MAPPINGS, exact_kind, learned_at
 from lib.composition.spectra import N_EIGENVALUES, keys_eigenvalues, keys_embedding, relative_rank
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import cosines, memoized
 from lib.core.read.statistics import Comparison, numerical_order, two_sided
+from lib.core.read.ways import KEY_FIRST, NEITHER
 from lib.core.record.store import StoredRun
 
 ALIKE = 0.7

@@ -14,10 +14,11 @@ from matplotlib.path import Path
 
 from lib.composition import palette
 from lib.composition.information_flow import metrics
-from lib.composition.information_flow.metrics import EDGES, EFFECT, GROUPS, KEY_FIRST, ROUTES, WAYS, Flow, essential
+from lib.composition.information_flow.metrics import EDGES, GROUPS, ROUTES, Flow, essential
 from lib.composition.phase_diagram.metrics import share_of
 from lib.composition.task import INFERENTIAL_OFFSET, SYMMETRIC_OFFSET
 from lib.core.read import style
+from lib.core.read.ways import EFFECT, KEY_FIRST, WAYS
 from lib.core.record.store import StoredRun
 
 _TOKEN_COLOURS = (palette.KEY, palette.FIRST_ANCHOR, palette.SECOND_ANCHOR)

@@ -22,6 +22,7 @@ from lib.core.model.transformer import ActivationCache, Intervention, Transforme
 from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.statistics import Comparison, compare
+from lib.core.read.ways import BOTH, EFFECT, KEY_FIRST, NEITHER, PAIR_FIRST, WAYS, way_of
 from lib.core.record.spec import SpecError
 from lib.core.record.store import StoredRun
 
@@ -37,8 +38,6 @@ GROUPS = {
 """Edges that are cut together, (sources, queries): of a model that needs one of two edges, cuts of single ones find neither."""
 ESSENTIAL = 0.15
 """An edge that carries less than this share of its query's attention is never part of the essential path (our choice)."""
-EFFECT = 0.3
-"""A run needs an edge if cutting it changes at least this share of the answers (our choice)."""
 ORDERED = tuple(pair for pair in PAIRS if pair[0] != pair[1])
 """The 12 ordered pairs of different anchors, as in the follow-up's map of states."""
 Step = tuple[int, str, str]
@@ -54,7 +53,6 @@ VERY_SMALL = 1.0
 """Weights are very small beyond this γ (our choice)."""
 THIRD = frozenset({(1, "first anchor", "second anchor"), (1, "key", "second anchor"), (2, "second anchor", "last")})
 """A way that the paper does not draw, found at the largest weights: all meets at the second anchor."""
-PAIR_FIRST, KEY_FIRST, BOTH, NEITHER = WAYS = ("pair first", "key first", "both", "neither")
 
 
 def role_positions(place: Tensor) -> dict[str, Tensor]:
@@ -195,11 +193,14 @@ def takes(run: StoredRun) -> dict[str, bool]:
 
 
 def way(run: StoredRun) -> str:
-    """One of WAYS, by what the last token needs in the last layer: the key, when it has gathered the pair; or an anchor, when
-    that has applied its function to the key."""
+    """One of WAYS, by the edges that a run needs."""
     edges, last = needed(run), run.spec.model.depth
-    key, anchor = (last, "key", "last") in edges, any((last, role, "last") in edges for role in ANCHORS)
-    return {(True, False): PAIR_FIRST, (False, True): KEY_FIRST, (True, True): BOTH, (False, False): NEITHER}[key, anchor]
+    return way_of((last, "key", "last") in edges, any((last, role, "last") in edges for role in ANCHORS))
+
+
+def at_second_anchor(run: StoredRun) -> bool:
+    """Does a run need the third way, and not the first anchor at the last token?"""
+    return needed(run) >= THIRD and (2, "first anchor", "last") not in needed(run)
 
 
 def hybrid(run: StoredRun) -> bool:
@@ -220,6 +221,21 @@ def hybrids_undecided(runs: Sequence[StoredRun]) -> Comparison | None:
     mixed = [hybrid(run) for run in runs]
     strata = [run.spec.gamma for run in runs]
     return compare([undecided(run) for run in runs], mixed, strata) if len(set(mixed)) == 2 else None
+
+
+def deeper_by_kind(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list[StoredRun]]:
+    """Deeper runs: those that answer mostly −10, and all others."""
+    first, others = ([run for run in runs if (exact_kind(run) == "inferential") == wanted] for wanted in (True, False))
+    return first, others
+
+
+def order_by_kind(inferential: Sequence[StoredRun], others: Sequence[StoredRun]) -> Comparison | None:
+    """Do more of the inferential runs compose in order? Each depth by itself; None where no depth has both."""
+    depths = [run.spec.model.depth for run in (*inferential, *others)]
+    if not set(depths[: len(inferential)]) & set(depths[len(inferential) :]):
+        return None
+    first = [True] * len(inferential) + [False] * len(others)
+    return compare([composes_in_order(run) for run in (*inferential, *others)], first, depths)
 
 
 def composes_in_order(run: StoredRun) -> bool:
@@ -449,11 +465,11 @@ def examples(runs: Sequence[StoredRun]) -> list[StoredRun]:
 def facts(
     new: Sequence[StoredRun],
     older: Mapping[str, Sequence[StoredRun]],
-    deep: Mapping[str, Sequence[StoredRun]],
+    deep: Sequence[StoredRun],
     judges: Sequence[StoredRun] = (),
 ) -> dict[str, Fact]:
     """What the text of chapter 3 says. new: two layers, new seeds; older: {answer: two-layer runs of the older pool}; deep:
-    {answer: deeper runs}; judges: the seeds that judge what was seen of hybrids."""
+    new seeds of three and four layers; judges: the seeds that judge what was seen of hybrids."""
     runs = by_turn(new)
     at = {name: of_new_seeds(some) for name, some in runs._asdict().items()}
     going = lambda key, some: [run for run in some if way(run) == key]
@@ -516,7 +532,7 @@ def _facts_on_answers(runs: Sequence[StoredRun], judges: Sequence[StoredRun]) ->
     rest = [run for run in smaller if exact_kind(run) != "symmetric"]
     largest = [run for run in runs if run.spec.gamma < CONFIRM_FIRST[0]]
     large_six = [run for run in symmetric["all"] if run in largest]
-    third = [run for run in largest if needed(run) >= THIRD and (2, "first anchor", "last") not in needed(run)]
+    third = [run for run in largest if at_second_anchor(run)]
     seen, start = f"{of_new_seeds(runs)}; counted after seeing them", f"from γ = {CONFIRM_FIRST[0]:g} on"
     both = sum(anchors_needed(run) == len(ANCHORS) for run in rest)
     one = sum(anchors_needed(run) == 1 for run in rest)
@@ -595,10 +611,10 @@ def _facts_on_states(runs: Sequence[StoredRun]) -> dict[str, Fact]:
 
 
 def _facts_on_pictures(
-    new: Sequence[StoredRun], older: Mapping[str, Sequence[StoredRun]], deep: Mapping[str, Sequence[StoredRun]]
+    new: Sequence[StoredRun], older: Mapping[str, Sequence[StoredRun]], deep: Sequence[StoredRun]
 ) -> dict[str, Fact]:
     """Do patches and drawings say what cuts say? And what older and deeper runs do."""
-    inferential, symmetric = (deep.get(m, []) for m in ("inferential", "symmetric"))
+    inferential, others = deeper_by_kind(deep)
     both, picture, cause = agreement(new)
     deep_both, deep_picture, _ = agreement(inferential)
     ordered = lambda some: (in_words(sum(map(composes_in_order, some))), in_words(len(some)))
@@ -611,9 +627,15 @@ def _facts_on_pictures(
         "needed-drawn": ((both, both + cause), "edges that are needed, over all new seeds: drawn"),
         "deep-drawn-needed": ((deep_both, deep_both + deep_picture), "edges drawn in deeper inferential runs: needed"),
         "deep-order": (ordered(inferential), f"deeper inferential runs {order}"),
-        "deep-symmetric-order": (ordered(symmetric), f"deeper symmetric runs {order}"),
+        "deep-others-order": (ordered(others), f"deeper runs that are not inferential {order}"),
         "older-pair-first": ((ways.count(PAIR_FIRST), len(ways)), "older symmetric runs of two layers: pair first"),
         "older-key-first": ((ways.count(KEY_FIRST), len(ways)), "older symmetric runs of two layers: key first"),
     }
     found = {name: Fact(count, "{} of {}", rests) for name, (count, rests) in counts.items()}
-    return found | {"deep-runs": Fact(len(inferential), "{}", "inferential runs of three and four layers")}
+    test = order_by_kind(inferential, others)
+    return found | {
+        "deep-runs": Fact(in_words(len(inferential)), "{}", "inferential runs of three and four layers"),
+        "deep-order-p": Fact(
+            test and test.p, "{:.2g}", "exact test, one-sided, of these against the others, each depth by itself"
+        ),
+    }

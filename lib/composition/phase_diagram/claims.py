@@ -49,7 +49,6 @@ from lib.core.read.statistics import (
     LEAD,
     SHARE,
     Trend,
-    compare,
     difference_interval,
     fisher_exact,
     flips_either_way,
@@ -407,13 +406,10 @@ def _dip(store: Store, profile: str) -> Measured:
 
 
 def _depths(store: Store, profile: str) -> Measured:
-    deep = learned_among(_whole(controls.DEEP, store, profile))
-    two = [run for run in learned_among(confirmed_runs(store, profile)) if run.spec.gamma in controls.DEPTH_GAMMAS]
+    layers = metrics.by_depth(confirmed_runs(store, profile), _whole(controls.DEEP, store, profile))
     parts = []
     for depth in controls.DEPTHS:
-        here = [run for run in deep if run.spec.model.depth == depth]
-        runs = [*here, *two]
-        found = compare([preference(r) for r in runs], [r in here for r in runs], [r.spec.gamma for r in runs])
+        found = metrics.lean_further(layers[depth], layers[2])
         name = f"{depth} layers lean to key − 10 further than two: p"
         parts.append(by_exact_test(name, found.p, found.opposite, found.least, LEVEL))
     return Measured(tuple(parts), len(controls.DEPTH_SEEDS))
@@ -454,14 +450,14 @@ CHAPTER_02 = (
     Claim(
         "early-answer",
         "ours",
-        "Fig 2.4",
+        "Fig 2.9",
         "Which kind a run becomes shows early, by whether it first answers −7 or −10.",
         "not asked",
         f"the same new seeds, γ ≥ {EARLY_FROM:g}, runs that have learned: rank correlation of the early with the final answer "
         f"at least {DECIDES:g}; at most {CROSSING} decided runs end as the other kind",
         _early,
         question="flip",
-        figure="2.4",
+        figure="2.9",
     ),
     Claim(
         "neighbour-steps",
@@ -544,13 +540,13 @@ CHAPTER_02 = (
     Claim(
         "depth-turn",
         "ours",
-        "Fig 2.9",
+        "Fig 2.4",
         "Three and four layers lean further to the inferential answer than two.",
         "not asked; the paper's diagram has inferential cells at smaller γ the deeper the model",
         f"four new seeds of each depth at γ = {_GAMMAS(controls.DEPTH_GAMMAS)} against all new seeds of two layers, as far as "
         f"they have learned: rank test within each γ of inferential − symmetric share, p at most {LEVEL:g} at either depth",
         _depths,
         question="flip",
-        figure="2.9",
+        figure="2.4",
     ),
 )

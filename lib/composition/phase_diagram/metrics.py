@@ -17,7 +17,7 @@ from typing import cast
 import numpy as np
 import torch
 
-from lib.composition.controls import ROUNDING_GAMMAS
+from lib.composition.controls import DEPTH_GAMMAS, DEPTHS, ROUNDING_GAMMAS
 from lib.composition.diagram import DECAY, PHASE, WIDTH, gain, gamma_of_gain
 from lib.composition.experiments import FAST, GRIDS
 from lib.composition.flip import RANGE, by_turn, groups_of, of_new_seeds
@@ -432,9 +432,11 @@ def facts(
     size: Sequence[StoredRun] = (),
     rounded: Arms = Arms(),
     further: Arms = Arms(),
+    layers: Mapping[int, Sequence[StoredRun]] | None = None,
 ) -> dict[str, Fact]:
     """What the text of chapter 2 says: of the pooled runs in bfloat16, the search in single precision at low learning rates and
-    at twice those, the full-length runs; the new seeds, those around γ = .5, those of the paper's size, other roundings."""
+    at twice those, the full-length runs; the new seeds, those around γ = .5, those of the paper's size, other roundings, and
+    those of each depth."""
     bands = counts_by_band(quiet)
     below, above, first = bands[BANDS[2]], bands[BANDS[3]], bands[BANDS[0]]
     half = Counter(exact_kind(r) for r in learned_among(quiet) if r.spec.gamma == PAPER_PAIR[0])
@@ -511,7 +513,8 @@ def facts(
         rests = f"share of the {mapping} answer at γ = {gamma:g}, learning rate 4e-4, one seed, single precision"
         found[f"loud-{name}"] = Fact(here[0] if here else None, "{:.0%}", rests)
     found["squares-gpu"] = on_gpu([*new, *around, *size])
-    return found | new_facts(new) | around_facts(new, around) | size_facts(size) | rounded_facts(rounded, further)
+    found |= new_facts(new) | around_facts(new, around) | size_facts(size)
+    return found | rounded_facts(rounded, further) | depth_facts(layers or by_depth((), ()))
 
 
 MIDDLE_GAMMAS = (0.75, 0.95)
@@ -611,6 +614,44 @@ def around_facts(new: Sequence[StoredRun], around: Sequence[StoredRun]) -> dict[
         ),
         "around-p-seeds": Fact(parted_by_seed(sides, around, decided=False) if around and sides else None, "{:.2g}", BY_SEED),
     }
+
+
+# --- More layers ---
+
+
+def by_depth(new: Sequence[StoredRun], deep: Sequence[StoredRun]) -> dict[int, list[StoredRun]]:
+    """{layers: runs}: of the new seeds those at the γ of the deeper ones, and these by their depth."""
+    two = [run for run in new if run.spec.gamma in DEPTH_GAMMAS]
+    return {2: two} | {depth: [run for run in deep if run.spec.model.depth == depth] for depth in DEPTHS}
+
+
+def lean_further(here: Sequence[StoredRun], two: Sequence[StoredRun]) -> Comparison:
+    """Do runs lean to the inferential answer further than those of two layers? Each γ by itself, of the runs that have learned.
+    Raises ValueError where one of the two has none."""
+    here, two = learned_among(here), learned_among(two)
+    runs = [*here, *two]
+    return compare([preference(r) for r in runs], [True] * len(here) + [False] * len(two), [r.spec.gamma for r in runs])
+
+
+def depth_facts(layers: Mapping[int, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of runs `by_depth`: their kinds, at the largest of the γ and at all, and how far they lean."""
+    found = {"deep-seeds": Fact(in_words(seeds([run for depth in DEPTHS for run in layers[depth]])), "{}", "seeds a depth")}
+    for depth, runs in layers.items():
+        large, every = [run for run in runs if run.spec.gamma == DEPTH_GAMMAS[0]], of_new_seeds(runs)
+        for name, some in (("large", large), ("all", runs)):
+            for kind in MAPPINGS:
+                count = in_words(sum(exact_kind(run) == kind for run in some)), in_words(len(some))
+                rests = f"{kind}, {depth} layers, {of_new_seeds(some)}"
+                found[f"deep-{depth}-{name}-{kind}"] = Fact(count if some else None, "{} of {}", rests)
+        for kind in MAPPINGS:
+            share = mean(run.metrics[kind] for run in large)
+            rests = f"mean {kind} share, {depth} layers, {of_new_seeds(large)}"
+            found[f"deep-{depth}-share-{kind}"] = Fact(share, "{:.0%}", rests)
+        if depth in DEPTHS:
+            test = lean_further(runs, layers[2]) if runs and layers[2] else None
+            rests = f"rank test, one-sided, {depth} layers against two, each γ by itself, {every}"
+            found[f"deep-{depth}-p"] = Fact(test and test.p, "{:.2g}", rests)
+    return found
 
 
 # --- Other roundings ---

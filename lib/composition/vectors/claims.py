@@ -11,13 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from lib.composition.flip import kept_runs, later_runs
-from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, way
+from lib.composition.information_flow.metrics import compare_ways, way
 from lib.composition.runs import exact_kind
 from lib.composition.trends import above_median
 from lib.composition.vectors.metrics import APART, LOW, NEAR, answers, between, compare_answers, knows_early, passes_on
 from lib.core.read.claim import Claim, Measured, by_exact_test, by_interval
 from lib.core.read.measures import seeds
 from lib.core.read.statistics import RARE, median_interval
+from lib.core.read.ways import KEY_FIRST
 from lib.core.record.store import Store
 
 

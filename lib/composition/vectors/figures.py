@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from lib.composition.information_flow.metrics import KEY_FIRST, by_way
+from lib.composition.information_flow.metrics import by_way
 from lib.composition.vectors.metrics import KEYS, LOWER, UPPER, Nearest, Similarity
 from lib.core.read import style
+from lib.core.read.ways import KEY_FIRST
 from lib.core.record.store import StoredRun
 
 

@@ -11,15 +11,16 @@ import torch
 from torch import Tensor
 
 from lib.composition.flip import by_turn, of_new_seeds
-from lib.composition.information_flow.metrics import KEY_FIRST, compare_ways, composing, hybrid, way
+from lib.composition.information_flow.metrics import at_second_anchor, compare_ways, composing, hybrid, way
 from lib.composition.phase_diagram.metrics import slips
 from lib.composition.runs import MAJORITY, MAPPINGS, exact_kind, model_of
 from lib.composition.task import ANCHORS, EXCEPTION, HELD_OUT, INFERENTIAL_OFFSET, LENGTH, PAIRS, Task, composed
 from lib.core.model.transformer import ActivationCache
 from lib.core.read.disk_cache import disk_cached
-from lib.core.read.fact import Fact, in_words, listed, mean, span
+from lib.core.read.fact import Fact, in_words, mean, span
 from lib.core.read.measures import cosines, memoized
 from lib.core.read.statistics import Comparison, compare, spearman
+from lib.core.read.ways import KEY_FIRST
 from lib.core.record.store import StoredRun
 
 PLACE = 2
@@ -255,8 +256,7 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
     adds = [run for run in first_later if passes_on(run) > MAJORITY]
     others_later = [run for run in first_later if run not in adds]
     mixed = [run for run in others_later if hybrid(run)]
-    third = [run for run in others_later if run not in mixed]
-    third_gammas = listed([f"{gamma:g}" for gamma in sorted({run.spec.gamma for run in third})])
+    third = [run for run in others_later if at_second_anchor(run)]
     slip_later, by_answer = [run for run in adds if slips(run)], compare_answers(new)
     patched = "−10 with the value of anchor 1 and a key 13 smaller at the first anchor, patched once results were known"
     found = {
@@ -292,7 +292,7 @@ def facts(new: Sequence[StoredRun]) -> dict[str, Fact]:
         ),
         "later-rest": Fact(in_words(len(first_later) - len(adds)), "{}", f"key first, the others, {at_later}"),
         "later-rest-hybrids": Fact(in_words(len(mixed)), "{}", f"of these, hybrids of chapter 3, {at_later}"),
-        "later-rest-third": Fact(in_words(len(third)), "{}", f"of these, at γ = {third_gammas}, {at_later}"),
+        "later-rest-third": Fact(in_words(len(third)), "{}", f"of these, meeting at the second anchor, {at_later}"),
         "later-adds-compose": Fact(in_words(len(composing(adds))), "{}", f"of these, composing to within one step, {at_later}"),
         "later-p": Fact(later_test and later_test.p, "{:.2g}", f"exact test, one-sided, key first against others, {at_later}"),
         "early-key": Fact(min(map(early_key, pair), default=None), "{:.0%}", f"{last} key after attention, least, {at_low}"),

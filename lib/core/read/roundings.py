@@ -28,7 +28,11 @@ class Arms:
     @property
     def whole(self) -> bool:
         """Are there as many runs in every arm, and some?"""
-        return 0 < len(self.short) == len(self.single) == len(self.moved)
+        return min(sizes := set(map(len, self.arms))) > 0 and len(sizes) == 1
+
+    @property
+    def arms(self) -> tuple[Sequence[StoredRun], ...]:
+        return self.short, self.single, self.moved
 
     @property
     def named(self) -> dict[str, Sequence[StoredRun]]:
@@ -39,15 +43,15 @@ class Arms:
         return [*self.single, *self.moved, *self.short]
 
     def where(self, wanted: Callable[[StoredRun], bool]) -> Arms:
-        return Arms(*([run for run in arm if wanted(run)] for arm in (self.short, self.single, self.moved)))
+        return Arms(*([run for run in arm if wanted(run)] for arm in self.arms))
 
     def beside(self, others: Arms) -> Arms:
         """These runs and others; none at all unless both are whole."""
-        arms = ((self.short, others.short), (self.single, others.single), (self.moved, others.moved))
-        return Arms(*([*own, *more] for own, more in arms)) if self.whole and others.whole else Arms()
+        both = zip(self.arms, others.arms, strict=True)
+        return Arms(*([*own, *more] for own, more in both)) if self.whole and others.whole else Arms()
 
     def compare(self, of: Callable[[StoredRun], float]) -> Comparison:
-        return Comparison(*(np.array([of(run) for run in arm], float) for arm in (self.short, self.single, self.moved)))
+        return Comparison(*(np.array([of(run) for run in arm], float) for arm in self.arms))
 
 
 def split(runs: Sequence[StoredRun]) -> Arms:
@@ -134,12 +138,11 @@ def parts(found: Mapping[str, tuple[Comparison, float]]) -> tuple[Part, ...]:
 @dataclass(frozen=True)
 class Question:
     """What is asked of the precision of a kind of runs: `short` and `again`, its specs of a profile, as `arms` takes them;
-    `numbers`, {what is compared: (of a run, by how much it may be off)}; `derived`, those of them that are made of others."""
+    `numbers`, {what is compared: (of a run, by how much it may be off)}."""
 
     short: Callable[[str], Sequence[RunSpec]]
     again: Callable[[str], Sequence[RunSpec]]
     numbers: Mapping[str, tuple[Callable[[StoredRun], float], float]]
-    derived: frozenset[str] = frozenset()
 
     def compared(self, store: Store, profile: str) -> dict[str, tuple[Comparison, float]]:
         """Raises LookupError as `arms` does."""

@@ -209,7 +209,7 @@ def facts(
             ),
             f"{name}-long": Fact(
                 last,
-                "{:.4f}" if name == "icl" else "{:.3f}",
+                "{:.2g}",
                 f"share of wrong answers, {who}, α' = {BEST_ALPHA:g}, {LENGTHS[-1]} examples",
             ),
         }

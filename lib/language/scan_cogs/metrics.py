@@ -27,6 +27,7 @@ from lib.language.experiments import (
     TURN,
     Kind,
     cogs_specs,
+    doubled_specs,
     longer_cogs_specs,
     new_scan_specs,
     scan_specs,
@@ -53,6 +54,11 @@ def of_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
 def of_longer_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """The paper's arms on the most rows for as many passes as over the fewest. Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in longer_cogs_specs(profile).items()}
+
+
+def of_doubled(main: str, store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """The paper's arms in a model of twice the depth and width. Raises LookupError where some are missing."""
+    return {kind: load(specs, store) for kind, specs in doubled_specs(main, profile).items()}
 
 
 def of_cases(runs: Sequence[StoredRun]) -> np.ndarray:

@@ -14,6 +14,7 @@ from lib.core.read.disk_cache import disk_cached
 from lib.core.read.fact import Fact, in_words, mean
 from lib.core.read.measures import cosines, mean_std, seeds
 from lib.core.read.statistics import Comparison, compare_units, fisher_exact, mann_whitney, sign_flips, sign_test
+from lib.core.read.ways import EFFECT, KEY_FIRST, PAIR_FIRST, way_of
 from lib.core.record.spec import RunSpec
 from lib.core.record.start import at_start
 from lib.core.record.store import Store, StoredRun, load
@@ -246,8 +247,6 @@ def reading(run: StoredRun) -> np.ndarray:
 
 CUT_PLACES = (0, 2, 4, 5)
 """Of the key: there key, anchors and last token are four different tokens."""
-NEEDED = 0.3
-"""The last token needs what it reads if this share of answers changes without it, as in chapter 3."""
 
 
 @disk_cached(version=1)
@@ -270,11 +269,9 @@ def cuts(run: StoredRun) -> np.ndarray:
 
 
 def way(run: StoredRun) -> str:
-    """By what its last token needs in the second layer, as chapter 3 has it."""
-    key, *by_anchor = cuts(run) >= NEEDED
-    return {(True, False): "pair first", (False, True): "key first", (True, True): "both"}.get(
-        (bool(key), any(by_anchor)), "neither"
-    )
+    """One of WAYS, by what its last token needs in the second layer."""
+    key, *anchors = cuts(run) >= EFFECT
+    return way_of(bool(key), any(anchors))
 
 
 @disk_cached(version=1)
@@ -554,12 +551,12 @@ def facts(runs: Sequence[StoredRun], earlier: Sequence[StoredRun], taken: Mappin
         ),
         "last-anchors-other": Fact(mean(map(on_the_anchors, other)), "{:.0%}", "the same, mean of the other runs"),
         "pair-first": Fact(
-            (sum(way(run) == "pair first" for run in late), len(late)) if late else None,
+            (sum(way(run) == PAIR_FIRST for run in late), len(late)) if late else None,
             "{} of {}",
             "runs with the paper's circuit whose last token needs the key and no anchor in layer 2, by cuts",
         ),
         "key-first": Fact(
-            (sum(way(run) == "key first" for run in other), len(other)) if other else None,
+            (sum(way(run) == KEY_FIRST for run in other), len(other)) if other else None,
             "{} of {}",
             "other runs whose last token needs an anchor there and not the key, by cuts",
         ),
