@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from lib.composition.diagram import HEADLINE, deeper, two_layers
-from lib.composition.experiments import FAST, GRIDS
 from lib.composition.runs import MAPPINGS, clearest, generalizes
 from lib.composition.variations import FLIP
 from lib.core.record.spec import RunSpec
@@ -39,13 +38,9 @@ class Phase:
 
 
 def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
-    """The runs whose weights are kept, by experiment: the fast diagram's at the middle rate, and both sets of two layers. What
-    is stored of further seeds comes on top, but is not required."""
-    return {
-        FAST.name: [spec for spec in FAST.specs(profile) if spec.rate == GRIDS[profile].middle_rate],
-        FLIP.name: FLIP.specs(profile),
-        HEADLINE.name: HEADLINE.specs(profile),
-    }
+    """Runs whose weights are kept, by experiment: both older sets of two layers. What is stored of further seeds comes on top,
+    but is not required."""
+    return {e.name: e.specs(profile) for e in (FLIP, HEADLINE)}
 
 
 def _besides(profile: str, store: Store) -> list[StoredRun]:
@@ -58,7 +53,7 @@ def _besides(profile: str, store: Store) -> list[StoredRun]:
 def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
     """Every run with weights, trained where it is missing. Only runs whose weights were kept are returned."""
     specs = weighty_specs(profile)
-    runs = [run for e in (FAST, FLIP, HEADLINE) for run in e.obtain(specs[e.name], store, options)]
+    runs = [run for e in (FLIP, HEADLINE) for run in e.obtain(specs[e.name], store, options)]
     return [run for run in {run.path: run for run in (*runs, *_besides(profile, store))}.values() if run.has_weights]
 
 

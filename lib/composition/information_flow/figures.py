@@ -215,18 +215,17 @@ def _write(ax: Axes, values: np.ndarray, words: Mapping[tuple[int, int], str]) -
         ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
 
 
-def group_figure(groups: Mapping[str, Sequence[StoredRun]], colours: Mapping[str, str]) -> Figure:
-    """How many runs change EFFECT of their answers to (4, 3) or more when a group of edges is cut in one layer.
-
-    groups: {title: runs of one depth}.
-    """
-    costs = {title: np.stack([metrics.group_costs(run) for run in runs]) >= EFFECT for title, runs in groups.items()}
+def group_figure(runs: Sequence[StoredRun]) -> Figure:
+    """How many runs of each depth change EFFECT of their answers to (4, 3) or more when a group of edges is cut in a layer."""
+    depths = sorted({run.spec.model.depth for run in runs})
+    of = lambda depth: [metrics.group_costs(run) for run in runs if run.spec.model.depth == depth]
+    costs = {f"{depth} layers": np.stack(of(depth)) >= EFFECT for depth in depths}
     with style.look():
         fig, axes = plt.subplots(1, len(costs), figsize=(style.WIDTH, 2.4), squeeze=False)
         for ax, (title, lose) in zip(axes[0], costs.items(), strict=True):
             n, share = len(lose), lose.mean(0)[::-1]
             rows = [f"layer {i}" for i in range(len(share), 0, -1)]
-            _heat(ax, share, colours[title], [name.replace(" → ", "\n→ ") for name in GROUPS], rows)
+            _heat(ax, share, "inferential", [name.replace(" → ", "\n→ ") for name in GROUPS], rows)
             _write(ax, share, {(i, j): f"{round(share[i, j] * n)} of {n}" for i, j in np.argwhere(share > 0).tolist()})
             ax.set_title(title, fontsize=8.5)
             ax.set_xlabel("edges that were cut")
