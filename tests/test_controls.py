@@ -12,9 +12,9 @@ from planted import Shelf, planted_run
 
 from lib.composition import controls
 from lib.composition.controls import DEEP, DIP, ONE_GPU, PAPER_SIZE, ROUNDING
-from lib.composition.flip import CONFIRM
+from lib.composition.flip import CONFIRM, confirmed_runs
 from lib.composition.phase_diagram.claims import CHAPTER_02, _paper_size
-from lib.composition.phase_diagram.metrics import of_one_kind, rounded, rounded_facts, slower
+from lib.composition.phase_diagram.metrics import by_depth, depth_facts, of_one_kind, rounded, rounded_facts, slower
 from lib.composition.runs import MOST_ROWS, learned_at
 from lib.composition.study import OFFSETS
 from lib.core.read.claim import NO_EFFECT, NOT_RUN, OPPOSITE, PARTLY, REPRODUCED, TOO_SMALL
@@ -113,6 +113,29 @@ def test_depth_is_compared_within_a_gamma() -> None:
     lean = lambda more: lambda spec: (0.0, level.get(spec.gamma, 0.5) + more + spec.seed % 4 / 1e4)
     for more, status in ((0.2, REPRODUCED), (-0.2, OPPOSITE), (0.0, NO_EFFECT)):
         assert judged("depth-turn", shelf(DEEP, lean(more + 0.3), lean(0.3)))["status"] == status
+
+
+def test_depths_are_told_by_kind_at_the_gammas_of_the_deeper_ones() -> None:
+    """Two layers are symmetric but for one γ; three compose where the seed is even; four do nothing."""
+    two = lambda spec: (0.0, 0.9) if spec.gamma == 0.95 else (1.0, 0.0)
+    deeper = lambda spec: ((0.1, 0.8) if spec.seed % 2 == 0 else (0.3, 0.2)) if spec.model.depth == 3 else (0.0, 0.0)
+    store = shelf(DEEP, deeper, two)
+    layers = by_depth(confirmed_runs(store, "laptop"), controls.deep_runs(store, ONE_GPU))
+    assert {depth: len(runs) for depth, runs in layers.items()} == {2: 24, 3: 12, 4: 12}
+    said = {name.removeprefix("deep-"): fact.text for name, fact in depth_facts(layers).items()}
+    assert (said["2-large-symmetric"], said["2-all-symmetric"]) == ("eight of eight", "16 of 24")
+    assert (said["2-all-inferential"], said["3-all-inferential"]) == ("eight of 24", "six of twelve")
+    assert (said["3-large-inferential"], said["3-large-symmetric"], said["4-all-symmetric"]) == (
+        "two of four",
+        "none of four",
+        "none of twelve",
+    )
+    assert (said["3-share-inferential"], said["3-share-symmetric"], said["seeds"]) == ("50%", "20%", "four")
+    assert float(said["3-p"]) < 0.05 < float(said["4-p"])
+    absent = {fact.text for name, fact in depth_facts(by_depth((), ())).items() if name != "deep-seeds"}
+    assert absent == {ABSENT}
+    lacking = Shelf([run for run in store.runs.values() if run.spec.model.depth == 3])
+    assert controls.deep_runs(lacking, ONE_GPU) == []
 
 
 def two_arms(kinds: Shares, speed: float = 1.0) -> Shelf:

@@ -32,6 +32,7 @@ from lib.language.experiments import (
     TURN,
     Kind,
     cogs_specs,
+    doubled_specs,
     longer_cogs_specs,
     new_scan_specs,
     rounded_cogs_specs,
@@ -179,6 +180,63 @@ def test_one_seed_that_is_far_behind_is_too_much() -> None:
     ]
     assert judged(CLAIMS, "scan-new", behind)["status"] == "no clear effect"
     assert judged(CLAIMS, "scan-going-on", anew(SMALL_AHEAD, SMALL_AHEAD), "paper")["status"] == "not run"
+
+
+def in_doubled_model(share: Share, train: float = 1.0) -> list[Planted]:
+    """Runs of twice the depth and width; the small arm gains a point a seed."""
+    return [
+        planted_run(
+            spec, {name: share(kind) + 0.01 * spec.seed * (kind[2:] == SMALL) for name in ("test", "gen")} | {"train": train}
+        )
+        for main in (TURN, "COGS")
+        for kind, specs in doubled_specs(main, "laptop").items()
+        for spec in specs
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "scan", "cogs"),
+    [
+        ({"share": of(0.5, 0.3)}, "reproduced", "reproduced"),
+        ({"share": of(0.3, 0.5)}, "opposite", "opposite"),
+        ({"share": of(0.26, 0.3)}, "no clear effect", "opposite"),  # the seeds of SCAN, 3 to 8, gain enough for some
+        ({"share": of(0.5, 0.3), "train": 0.9}, "too small to tell", "too small to tell"),
+    ],
+)
+def test_a_larger_model_is_asked_by_seed(how: dict[str, Any], scan: str, cogs: str) -> None:
+    runs = in_doubled_model(**how)
+    assert judged(CLAIMS, "scan-doubled", runs)["status"] == scan
+    assert judged(CLAIMS, "cogs-doubled", runs)["status"] == cogs
+    assert judged(CLAIMS, "scan-doubled", runs, "paper")["status"] == judged(CLAIMS, "cogs-doubled", [])["status"] == "not run"
+
+
+def test_a_larger_model_is_twice_as_deep_and_wide_on_the_same_rows() -> None:
+    for main, specs in ((TURN, new_scan_specs("laptop")), ("COGS", cogs_specs("laptop"))):
+        for kind, larger in doubled_specs(main, "laptop").items():
+            assert [(spec.seed, spec.task) for spec in larger] == [(spec.seed, spec.task) for spec in specs[kind]]
+            for spec, own in zip(larger, specs[kind], strict=True):
+                assert (spec.model.depth, spec.model.d_model) == (2 * own.model.depth, 2 * own.model.d_model)
+                assert (spec.train.steps, spec.rate, spec.decay) == (own.train.steps, own.rate, own.decay)
+
+
+def test_leads_of_both_models_are_told() -> None:
+    small = [*anew(of(0.5, 0.4), of(0.5, 0.4)), *planted(of(0.6, 0.5))]
+    shelf = Shelf([*small, *in_doubled_model(of(0.702, 0.4))])
+    smaller = {TURN: metrics.of_new_scan(shelf, "laptop"), "COGS": metrics.of_cogs(shelf, "laptop")}
+    doubled = metrics.of_both_doubled(shelf, "laptop")
+    said = {name: fact.text for name, fact in metrics.facts_on_doubled(smaller, doubled).items()}
+    assert (said["single-scan-small"], said["single-scan-large"], said["single-scan-lead"][:3]) == ("50%", "34%", "+15")
+    assert (said["doubled-scan-small"], said["doubled-scan-large"], said["doubled-scan-lead"][:4]) == ("76%", "40%", "+36 ")
+    assert (said["doubled-scan-ahead"], said["doubled-scan-p"], said["doubled-scan-more"]) == (
+        "six of six",
+        "0.016",
+        "+20 (+20 to +20)",
+    )
+    assert (said["doubled-cogs-large"], said["doubled-cogs-ahead"]) == ("40%", "three of three")
+    panels = metrics.of_models(smaller, doubled)
+    assert [[sizes[1] > 4 * sizes[0] for sizes, *_ in panel.values()] for panel in panels.values()] == [[True] * 2] * 2
+    assert {fact.text for fact in metrics.facts_on_doubled(smaller, {}).values()} == {ABSENT}
+    assert metrics.of_models(smaller, {}) == {}
 
 
 def rounded(short: Share, open_: Share | None = None) -> list[Planted]:

@@ -27,11 +27,14 @@ def _points(ax: Axes, x: np.ndarray, y: np.ndarray, look: tuple[Colour, str], le
         ax.plot(x[some], y[some], mark, ms=5, mec=colour, mfc=face, alpha=0.8, clip_on=False)
 
 
-def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, np.ndarray]]]) -> Figure:
-    """Share of rows right by the size of the training set. panels: {title: {arm: (sizes, shares (S, R), has a run learned? (S,
-    R))}}, the large arm first; points are runs, lines the means of those that have learned."""
+def by_size(
+    panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, np.ndarray]]], of: str = "rows of training"
+) -> Figure:
+    """Share of rows right by the size of the training set, or `of` the model. panels: {title: {arm: (sizes, shares (S, R), has
+    a run learned? (S, R))}}, the large arm first; points are runs, lines the means of those that have learned."""
     with style.look():
-        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True)
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
+        axes = axes[0]
         for ax, (title, arms) in zip(axes, panels.items(), strict=True):
             for (sizes, values, learned), look, aside in zip(arms.values(), ARMS, (0.96, 1.04), strict=True):
                 places = np.array(sizes) * aside  # so that marks of the arms lie beside each other
@@ -42,7 +45,7 @@ def by_size(panels: Mapping[str, Mapping[str, tuple[Sequence[int], np.ndarray, n
             ax.set_xticks(every, [f"{size:,}" for size in every], fontsize=8)
             ax.set_xticks([], minor=True)
             ax.set_xlim(every[0] / 1.5, every[-1] * 1.5)
-            ax.set(xlabel="rows of training", ylim=_LIMITS)
+            ax.set(xlabel=of, ylim=_LIMITS)
             ax.set_title(title, fontsize=9)
         axes[0].set_ylabel("share of rows right")
         handles = [Line2D([], [], color=c, marker=m, label=name) for (c, m), name in zip(ARMS, arms, strict=True)]

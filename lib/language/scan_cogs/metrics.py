@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import torch
 
-from lib.core.model.transformer import IGNORED
+from lib.core.model.transformer import IGNORED, n_parameters
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.measures import history
-from lib.core.read.statistics import flips_either_way
+from lib.core.read.statistics import flips_either_way, mean_interval
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms, cogs, scan
 from lib.language.arms import Example, Runs, largest, middle, name_of, sizes
@@ -59,6 +60,15 @@ def of_longer_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
 def of_doubled(main: str, store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """The paper's arms in a model of twice the depth and width. Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in doubled_specs(main, profile).items()}
+
+
+def of_both_doubled(store: Store, profile: str) -> dict[str, dict[Kind, list[StoredRun]]]:
+    """{split: the same}, of those whose runs are all stored."""
+    found = {}
+    for main in (TURN, "COGS"):
+        with suppress(LookupError):
+            found[main] = of_doubled(main, store, profile)
+    return found
 
 
 def of_cases(runs: Sequence[StoredRun]) -> np.ndarray:
@@ -118,6 +128,31 @@ def of_scorings(new: Runs) -> dict[str, dict[str, tuple[list[int], np.ndarray, n
     )
     scorings = (("a  an answer has to stop", arms.shares), ("b  it may go on", going_on))
     return {title: {name_of(arm): found(arm, measure) for arm in PAPERS} for title, measure in scorings}
+
+
+def beside_doubled(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> dict[str, dict[Arm, list[list[StoredRun]]]]:
+    """{split: {arm: [runs of the model, runs of the doubled one, on the same seeds]}} of the paper's arms, where there are any.
+    Both are given as {split: runs}."""
+    found = {}
+    for main, runs in doubled.items():
+        at = lambda arm, main=main, size=min((kind[1] for kind in runs), default=0): (main, size, *arm)
+        if runs:
+            found[main] = {arm: [list(smaller[main][at(arm)]), list(runs[at(arm)])] for arm in PAPERS}
+    return found
+
+
+def of_models(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> dict[str, dict[str, tuple[list[int], Any, Any]]]:
+    """{test: {arm: (weights of either model, shares (2, R), has a run learned? (2, R))}}."""
+    named = {TURN: (f"a  {SCAN_NAME}", "test"), "COGS": (f"b  COGS, {OUT_OF}", "gen")}
+    made = lambda pair, name: (
+        [n_parameters(group[0].spec.model) for group in pair],
+        np.array([arms.shares(group, name) for group in pair]),
+        np.array([arms.fitted(group) for group in pair]),
+    )
+    return {
+        named[main][0]: {name_of(arm): made(pair, named[main][1]) for arm, pair in found.items()}
+        for main, found in beside_doubled(smaller, doubled).items()
+    }
 
 
 def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]]:
@@ -491,6 +526,30 @@ def facts_on_longer(runs: Runs) -> dict[str, Fact]:
         "longer-lead": Fact(lead, "{:+.0f} ({:+.0f} to {:+.0f})", f"lead on the 21 cases, {_PAIRED}, {rests}"),
         "longer-ahead": Fact(ahead, "{} of {}", f"seeds whose small arm is ahead on the 21 cases, {rests}"),
     }
+
+
+def facts_on_doubled(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> dict[str, Fact]:
+    """Of the model of twice the depth and width beside the model: shares, leads, and by how much the lead grows."""
+    found, pairs, leads = {}, beside_doubled(smaller, doubled), {}
+    points, form = (lambda values: tuple(100 * v for v in mean_interval(values))), "{:+.0f} ({:+.0f} to {:+.0f})"
+    for main, name, test in ((TURN, "scan", "test"), ("COGS", "cogs", "gen")):
+        both = pairs.get(main)
+        for which, (key, model) in enumerate((("single", "the model"), ("doubled", "the doubled model"))):
+            of = {arm: arms.shares(both[arm][which], test) if both else np.array([]) for arm in PAPERS}
+            for arm, start in ((LARGE, "large"), (SMALL, "small")):
+                about = f"right, mean over seeds, {model}, {name_of(arm)}"
+                found[f"{key}-{name}-{start}"] = Fact(float(of[arm].mean()) if both else None, "{:.0%}", about)
+            leads[name, key] = of[SMALL] - of[LARGE]
+            about = f"lead of the small arm, {model}, {_PAIRED}"
+            found[f"{key}-{name}-lead"] = Fact(points(leads[name, key]) if both else None, form, about)
+        lead = leads[name, "doubled"]
+        more = points(lead - leads[name, "single"]) if both else None
+        found[f"doubled-{name}-more"] = Fact(more, form, f"by which the lead is larger in the doubled model, {_PAIRED}")
+        ahead = (in_words(int((lead > 0).sum())), in_words(len(lead))) if both else None
+        found[f"doubled-{name}-ahead"] = Fact(ahead, "{} of {}", "seeds whose small arm is ahead, the doubled model")
+    p = flips_either_way(leads["scan", "doubled"])[0] if TURN in pairs else None
+    rests = "small arm ahead by seed, SCAN, the doubled model, exact one-sided test of sign flips"
+    return found | {"doubled-scan-p": Fact(p, "{:.2g}", rests)}
 
 
 def _of_commands(runs: Runs) -> dict[str, Fact]:
