@@ -98,7 +98,7 @@ def panels(rows: int, columns: int) -> Figure:
 def test_panels_are_stacked_each_with_its_axes(rows: int, columns: int) -> None:
     fig = panels(rows, columns)
     with style.look():
-        assert style.stack(fig)
+        assert style.stack(fig) == "stacked"
         fig.canvas.draw()
     boxes = [ax.get_window_extent() for ax in fig.axes]
     assert len({round(box.x0) for box in boxes}) == len({round(box.x1) for box in boxes}) == 1
@@ -110,6 +110,16 @@ def test_panels_are_stacked_each_with_its_axes(rows: int, columns: int) -> None:
     assert {ax.get_ylabel() for ax in fig.axes[:columns]} == {"height"}
     assert fig.get_size_inches()[0] == style.NARROW
     assert image(fig).width < style.NARROW * style.DPI * 1.1
+
+
+def test_panels_take_the_label_of_the_first_in_their_row() -> None:
+    fig, axes = plt.subplots(2, 2, figsize=(style.WIDTH, 4.0))
+    axes[0, 0].set_ylabel("height")
+    axes[1, 1].set_ylabel("depth")
+    with style.look():
+        assert style.stack(fig) == "stacked"
+    assert [ax.get_ylabel() for ax in fig.axes] == ["height", "height", "", "depth"]
+    plt.close(fig)
 
 
 def test_a_column_stays_together_where_the_first_row_alone_has_titles() -> None:
@@ -153,7 +163,7 @@ def test_a_wide_grid_is_turned_and_what_is_said_of_its_rows_and_columns_with_it(
     for ax in axes[-1]:
         ax.set_xlabel("step")
     with style.look():
-        assert style.stack(fig)
+        assert style.stack(fig) == "turned"
     assert fig.get_size_inches()[0] == style.NARROW
     for (r, c), ax in np.ndenumerate(axes):
         assert place(ax) == (c, r)

@@ -154,10 +154,12 @@
   }
   function below(image) { // captions are written for panels side by side
     const caption = [...image.closest(".cell_output").querySelectorAll(".rm-caption")].find((c) => image.compareDocumentPosition(c) & Node.DOCUMENT_POSITION_FOLLOWING);
-    if (!caption || !/\b[Ll]eft\b(?! in each)|on the right|\(right|Right:/.test(caption.textContent)) return;
+    const turned = image.classList.contains("rm-turned");
+    const said = turned ? /\b(top|above|bottom|below)\b(?! \d)/i : /\b[Ll]eft\b(?! in each| out| over)|on the right|\(right|Right:/;
+    if (!caption || !said.test(caption.textContent)) return;
     const note = caption.querySelector(".rm-below") || caption.appendChild(document.createElement("span"));
     note.className = "rm-below";
-    note.textContent = " On this screen, left is above and right below.";
+    note.textContent = turned ? " On this screen, what is above is left, and below right." : " On this screen, left is above and right below.";
     note.hidden = !phone.matches;
   }
   phone.addEventListener("change", narrow);

@@ -323,8 +323,8 @@ def _block(left: Axes, right: Axes, block: Sequence[Task], narrow: bool) -> None
                     one.name,
                     transform=ax.get_yaxis_transform(),
                     va="center",
-                    fontsize=7,
-                    color=style.GREY,
+                    fontsize=8,
+                    color=style.DARK,
                 )
             at += 1
         at += 0.5

@@ -79,15 +79,16 @@ def show(
     display({"image/png": style.png(figure, close=False), "text/plain": repr(figure)}, raw=True)
     with style.look():
         if "narrow" in inspect.signature(draw).parameters:
-            phone = style.png(draw(*numbers, narrow=True))
+            phone, how = style.png(draw(*numbers, narrow=True)), "stacked"
         else:
-            phone = style.png(figure, laid_out=True) if style.stack(figure) else b""
-    stacked = base64.b64encode(phone).decode()
+            how = style.stack(figure)
+            phone = style.png(figure, laid_out=True) if how else b""
+    stacked, marks = base64.b64encode(phone).decode(), "rm-stacked rm-turned" if how == "turned" else "rm-stacked"
     plt.close(figure)
     title = f"<strong>Figure {escape(number)}.</strong> {typeset.markdown(caption)}"
     display(
         HTML(
-            (f'<img class="rm-stacked" hidden alt="" src="data:image/png;base64,{stacked}">' if stacked else "")
+            (f'<img class="{marks}" hidden alt="" src="data:image/png;base64,{stacked}">' if stacked else "")
             + f'<p class="rm-caption" id="figure-{anchor(number)}">{title}</p>'
             + made_from(source or provenance_line(runs, profile), draw)
         )

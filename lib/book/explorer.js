@@ -39,7 +39,7 @@ function mountExplorer(root, data, live) {
   // --- The pictures ---
 
   function diagram({ run, series: s }) {
-    const left = 34, right = W - 6, depths = unique(s.cells.map((c) => c.depth)), gap = 26;
+    const left = 34, right = W - 14, depths = unique(s.cells.map((c) => c.depth)), gap = 26;
     const [g0, g1] = data.range.gamma, [d0, d1] = live ? data.range.depth : [depths[0], depths[depths.length - 1]], high = clamp(22 * (d1 - d0 + 1), 44, 132);
     const x = scale(g0, g1, left, right);
     let body = "";
@@ -185,7 +185,7 @@ function mountExplorer(root, data, live) {
     answers: [answers, (now) => `What it answers ${whole(now) ? "when trained" : `at step ${stepOf(now)}`}`, () => data.asked || "Shares of its answers to the pair that it never saw.", null],
     diagram: [diagram, () => "Where the point lies", () => "Mean over the stored runs of a cell when trained, nothing selected. Frame: the point shown. Choose another with the mouse or with arrow keys.", null],
     curve: [curve, () => (state.training ? "Training now" : "Along training"), () => (state.training ? "Shares of answers of the run in training, as it is evaluated." : "Shares of answers of the run shown; the upright line is the chosen step."), null],
-    flow: [flow, () => "What it reads", () => "Attention on one question. Strong colours: the essential path, green from the key, pink and orange from the anchors, black from other tokens. Grey: all else above 2%.", "attention"],
+    flow: [flow, () => "What it reads", () => "Attention on one question. Strong colours: the essential path, green from the key, pink and orange from the anchors, without a hue from other tokens. Grey: all else above 2%.", "attention"],
     map: [map, () => `How it arranges ${mapped}`, () => `Embeddings of the ${mapped}, violet to yellow with the number, neighbours joined: a line where they lie in order, a tangle where each is kept for itself.`, "map"],
     spectrum: [spectrum, (now) => (recorded(now) ? "Spectrum, as far as recorded" : "Spectrum of the embedding"), () => "Eigenvalues over the largest, log scale; those below 10⁻⁴ are left out. A steep line: few directions are used.", "spectrum"],
   };

@@ -251,7 +251,8 @@ def steps_to(variants: Mapping[str, Mapping[str, Mapping[float, Sequence[StoredR
                 ax.set_xticks(list(groups), [f"{v:g}" for v in groups])
                 ax.xaxis.set_minor_locator(NullLocator())
             row[0].set_ylabel("iterations")
-            row[0].set_title(variant.replace("W_V", "$W_V$"), fontsize=9)
+            if len(variants) > 1:
+                row[0].set_title(variant.replace("W_V", "$W_V$"), fontsize=9)
         for ax, name in zip(axes[-1], settings, strict=True):
             ax.set_xlabel(NAMES.get(SYMBOLS[name], SYMBOLS[name]))
         fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STAGES))

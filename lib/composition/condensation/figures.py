@@ -172,7 +172,7 @@ def eigenvalues_along_training(runs: Sequence[StoredRun], titles: Sequence[str])
 
 
 MEASURES = {
-    "condensation of W_Q(1)": "condensation of $W^{Q(1)}$",
+    "condensation of W_Q(1)": "condensation of $W_Q^{(1)}$",
     "order of the embedding": "order of the embedding",
     "embedding's effective dimension": "effective dimension\nof the embedding",
     "mean stable rank": "mean stable rank",
@@ -188,9 +188,9 @@ def measures_figure(runs: Sequence[StoredRun]) -> Figure:
             value = {run.path: measures_of(run)[name] for run in runs}
             middle = [float(np.median([value[r.path] for r in runs if r.spec.gamma == g])) for g in gammas]
             ax.plot(gammas, middle, color=style.LIGHT, lw=1.2, zorder=1)
-            for kind in (*MAPPINGS, "neither"):
+            for aside, kind in zip((-0.012, 0, 0.012), ("neither", *MAPPINGS), strict=True):
                 here = [r for r in runs if exact_kind(r) == kind]
-                at = [r.spec.gamma for r in here], [value[r.path] for r in here]
+                at = [r.spec.gamma + aside for r in here], [value[r.path] for r in here]
                 ax.plot(*at, "o", ms=6, mew=0, alpha=0.7, color=palette.COLOUR[kind], label=kind)
             ax.set(ylim=(-0.04, 1.04), xticks=gammas)
             ax.set_title(title, fontsize=9)

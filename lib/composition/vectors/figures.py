@@ -71,8 +71,8 @@ def nearest_figure(rows: Mapping[str, Sequence[Nearest]], titles: Sequence[str],
         for line, (stage, found) in zip(axes, rows.items(), strict=True):
             for ax, near, title in zip(line, found, titles, strict=True):
                 same = np.abs(near.number - near.nearest_number) <= 1
-                for which, colour in ((~same, style.GREY), (same, style.PURPLE)):
-                    ax.plot(near.number[which], near.nearest_number[which], ".", ms=4, mew=0, alpha=0.7, color=colour)
+                for which, colour, size in ((~same, style.GREY, 3), (same, style.PURPLE, 5.5)):
+                    ax.plot(near.number[which], near.nearest_number[which], ".", ms=size, mew=0, alpha=0.7, color=colour)
                 ax.set_aspect("equal")
                 ax.set_title(f"{title}\n{stage}: {same.mean():.0%}", fontsize=8.5)
             line[0].set_ylabel(f"{number}\nof the nearest", fontsize=8)

@@ -111,17 +111,18 @@ _BAR = 0.8
 """The width that a colour bar takes, in inches."""
 
 
-def stack(figure: Figure) -> bool:
+def stack(figure: Figure) -> str:
     """Put the panels of a figure one below the other, for a phone; a grid of more than _MOST panels, or where several colour
-    bars have several panels each, stays a grid. False where words leave no room, or lie on one another, or the panels are in
-    no simple grid: then nothing is done.
+    bars have several panels each, stays a grid. Returns "stacked" or, where rows have become columns, "turned"; "" where words
+    leave no room, or lie on one another, or the panels are in no simple grid: then nothing is done.
 
-    Panels that share an axis then have its ticks and label each. Where the first row alone has titles, a column stays together.
+    Panels that share an axis then have its ticks and label each, and those without a label that of the first in their row.
+    Where the first row alone has titles, a column stays together.
     """
     panels = [ax for ax in figure.axes if ax.get_subplotspec() is not None]
     grids = {_spec(ax).get_gridspec() for ax in panels}
     if len(grids) != 1:
-        return False
+        return ""
     (grid,) = grids
     owners = [getattr(ax, "_colorbar_info", {}).get("parents", ()) for ax in figure.axes]  # matplotlib says it nowhere else
     common = [axes for axes in owners if len(axes) > 1]
@@ -133,6 +134,8 @@ def stack(figure: Figure) -> bool:
         beside, above = ([other for other in panels if at(other) == at(ax)] for at in (_row, _column))
         _unshare(ax, beside, "y", "labelleft", ax.get_shared_y_axes().joined)
         _unshare(ax, above, "x", "labelbottom", ax.get_shared_x_axes().joined)
+        if not ax.get_ylabel():
+            ax.set_ylabel(beside[0].get_ylabel())
     width, height = figure.get_size_inches()
     heights = []
     for ax in panels:
@@ -142,28 +145,29 @@ def stack(figure: Figure) -> bool:
     below = GridSpec(len(panels), 1, figure=figure, height_ratios=heights)
     for i, ax in enumerate(panels):
         ax.set_subplotspec(below[i])
-    return _fits(figure, panels, 1, sum(heights))
+    return "stacked" if _fits(figure, panels, 1, sum(heights)) else ""
 
 
-def _narrow(figure: Figure, panels: list[Axes]) -> bool:
+def _narrow(figure: Figure, panels: list[Axes]) -> str:
     """Draw a grid as wide as a phone: the panels of a row two by two where rows differ in number; else with at most _BESIDE
     columns, rows and columns in each other's place where that makes fewer of them, and with them what is said of each."""
     figure.draw_without_rendering()
     box = panels[0].get_window_extent()
-    rows = [[ax for ax in panels if _row(ax) == r] for r in sorted({_row(ax) for ax in panels})]
+    rows, turned = [[ax for ax in panels if _row(ax) == r] for r in sorted({_row(ax) for ax in panels})], False
     if len({len(row) for row in rows}) > 1:
         rows = [row[i : i + 2] for row in rows for i in range(0, len(row), 2)]
-    elif len(rows[0]) > max(len(rows), _BESIDE):
+    elif turned := len(rows[0]) > max(len(rows), _BESIDE):
         rows = _turned(figure, rows)
     columns = max(map(len, rows))
     if columns > _BESIDE:
-        return False
+        return ""
     spec = GridSpec(len(rows), columns, figure=figure)
     for r, row in enumerate(rows):
         for c, ax in enumerate(row):
             ax.set_subplotspec(spec[r, c])
     wide = (NARROW - 0.4 - _BAR * (len(figure.axes) > len(panels))) / columns - 0.1
-    return _fits(figure, panels, columns, len(rows) * (wide * min(max(box.height / box.width, 0.6), 1.3) + 0.5))
+    high = len(rows) * (wide * min(max(box.height / box.width, 0.6), 1.3) + 0.5)
+    return ("turned" if turned else "stacked") if _fits(figure, panels, columns, high) else ""
 
 
 def _turned(figure: Figure, rows: list[list[Axes]]) -> list[list[Axes]]:

@@ -99,7 +99,7 @@ def copying(found: Grid, floor: float, seed: int = 0) -> Figure:
         ax.set_yscale("symlog", linthresh=1e-3, linscale=0.5)
         ax.set(xlabel="attention on the same pattern", ylabel="wrong on unseen tasks", ylim=(-2e-4, 1))
         if zero := sum(learned(run) and unseen_error(run) == 0 for run in everyone(found)):
-            ax.text(0.02, 0, f"{zero} runs without an error →", transform=ax.get_yaxis_transform(), va="center", fontsize=8.5)
+            ax.set_title(f"{zero} runs lie at 0", fontsize=9, loc="left")
         handles = [Line2D([], [], marker="o", ls="", color=colours[g], label=f"γ = {g:g}") for g in gammas]
         outline: dict[str, Any] = {"ls": "", "mfc": "none", "mec": style.DARK}
         handles += [Line2D([], [], marker=marks[d], label=f"δ = {d:g}", **outline) for d in deltas]

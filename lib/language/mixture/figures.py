@@ -45,19 +45,19 @@ def _legend(fig: Figure, ax: Axes) -> None:
     fig.legend(handles, labels, loc="outside lower center", ncols=len(labels))
 
 
-def losses(panels: Mapping[str, Along], levels: Sequence[float], ylabel: str = "loss (nats a token)") -> Figure:
-    """The loss of each corpus along training, a panel a start; dashed: the level of each corpus, a model of word pairs."""
+def losses(panels: Mapping[str, Along], levels: Sequence[float], of: str, ylabel: str = "loss (nats a token)") -> Figure:
+    """The loss of each corpus along training, a panel a start; dashed: the level of each corpus, `of` what."""
     with style.look():
         fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 2.8), sharey=True, squeeze=False)
         for ax, (title, curves) in zip(axes[0], panels.items(), strict=True):
             for level, name in zip(levels, CORPORA, strict=True):
-                ax.axhline(level, color=COLOUR[name], ls="--", lw=1)
+                ax.axhline(level, color=style.DARK if len(set(levels)) == 1 else COLOUR[name], ls="--", lw=1)
             _corpora(ax, curves)
             ax.set_title(title)
             _step_axis(ax)
             ax.set_ylim(bottom=0)
         axes[0, 0].set_ylabel(ylabel)
-        axes[0, 0].plot([], [], color=style.DARK, ls="--", lw=1, label="a model of word pairs")
+        axes[0, 0].plot([], [], color=style.DARK, ls="--", lw=1, label=of)
         _legend(fig, axes[0, 0])
     return fig
 
