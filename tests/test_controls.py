@@ -123,14 +123,14 @@ def test_depths_are_told_by_kind_at_the_gammas_of_the_deeper_ones() -> None:
     layers = by_depth(confirmed_runs(store, "laptop"), controls.deep_runs(store, ONE_GPU))
     assert {depth: len(runs) for depth, runs in layers.items()} == {2: 24, 3: 12, 4: 12}
     said = {name.removeprefix("deep-"): fact.text for name, fact in depth_facts(layers).items()}
-    assert (said["2-large-symmetric"], said["2-all-symmetric"]) == ("eight of eight", "16 of 24")
-    assert (said["2-all-inferential"], said["3-all-inferential"]) == ("eight of 24", "six of twelve")
-    assert (said["3-large-inferential"], said["3-large-symmetric"], said["4-all-symmetric"]) == (
+    assert (said["2-large-symmetric"], said["2-rest-symmetric"]) == ("eight of eight", "eight of 16")
+    assert (said["2-rest-inferential"], said["3-rest-inferential"]) == ("eight of 16", "four of eight")
+    assert (said["3-large-inferential"], said["3-large-symmetric"], said["4-rest-symmetric"]) == (
         "two of four",
         "none of four",
-        "none of twelve",
+        "none of eight",
     )
-    assert (said["3-share-inferential"], said["3-share-symmetric"], said["seeds"]) == ("50%", "20%", "four")
+    assert (said["3-share"], said["4-share"], said["seeds"]) == ("50%", "0%", "four")
     assert float(said["3-p"]) < 0.05 < float(said["4-p"])
     absent = {fact.text for name, fact in depth_facts(by_depth((), ())).items() if name != "deep-seeds"}
     assert absent == {ABSENT}

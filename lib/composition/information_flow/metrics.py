@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lib.composition.controls import DEPTH_GAMMAS, DEPTHS
 from lib.composition.flip import CONFIRM_FIRST, by_turn, groups_of, of_new_seeds
 from lib.composition.phase_diagram.metrics import MISTAKEN, WITHIN_ONE, composes, has_counts, share_of
 from lib.composition.runs import exact_kind, learned, model_of
@@ -633,6 +634,10 @@ def _facts_on_pictures(
     }
     found = {name: Fact(count, "{} of {}", rests) for name, (count, rests) in counts.items()}
     test = order_by_kind(inferential, others)
+    for depth in DEPTHS:
+        large = [run for run in deep if run.spec.model.depth == depth and run.spec.gamma == DEPTH_GAMMAS[0]]
+        count = (in_words(sum(way(run) == KEY_FIRST for run in large)), in_words(len(large))) if large else None
+        found[f"deep-{depth}-key-first"] = Fact(count, "{} of {}", f"key first, {depth} layers, {of_new_seeds(large)}")
     return found | {
         "deep-runs": Fact(in_words(len(inferential)), "{}", "inferential runs of three and four layers"),
         "deep-order-p": Fact(

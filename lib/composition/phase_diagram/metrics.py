@@ -634,22 +634,22 @@ def lean_further(here: Sequence[StoredRun], two: Sequence[StoredRun]) -> Compari
 
 
 def depth_facts(layers: Mapping[int, Sequence[StoredRun]]) -> dict[str, Fact]:
-    """Of runs `by_depth`: their kinds, at the largest of the γ and at all, and how far they lean."""
+    """Of runs `by_depth`: their kinds at the largest start and at the smaller ones, and how far they lean."""
     found = {"deep-seeds": Fact(in_words(seeds([run for depth in DEPTHS for run in layers[depth]])), "{}", "seeds a depth")}
     for depth, runs in layers.items():
-        large, every = [run for run in runs if run.spec.gamma == DEPTH_GAMMAS[0]], of_new_seeds(runs)
-        for name, some in (("large", large), ("all", runs)):
+        large, rest = ([run for run in runs if (run.spec.gamma == DEPTH_GAMMAS[0]) == wanted] for wanted in (True, False))
+        for name, some in (("large", large), ("rest", rest)):
             for kind in MAPPINGS:
                 count = in_words(sum(exact_kind(run) == kind for run in some)), in_words(len(some))
                 rests = f"{kind}, {depth} layers, {of_new_seeds(some)}"
                 found[f"deep-{depth}-{name}-{kind}"] = Fact(count if some else None, "{} of {}", rests)
-        for kind in MAPPINGS:
-            share = mean(run.metrics[kind] for run in large)
-            rests = f"mean {kind} share, {depth} layers, {of_new_seeds(large)}"
-            found[f"deep-{depth}-share-{kind}"] = Fact(share, "{:.0%}", rests)
         if depth in DEPTHS:
+            share = mean(run.metrics["inferential"] for run in large)
+            found[f"deep-{depth}-share"] = Fact(
+                share, "{:.0%}", f"mean share of key − 10, {depth} layers, {of_new_seeds(large)}"
+            )
             test = lean_further(runs, layers[2]) if runs and layers[2] else None
-            rests = f"rank test, one-sided, {depth} layers against two, each γ by itself, {every}"
+            rests = f"rank test, one-sided, {depth} layers against two, each γ by itself, {of_new_seeds(runs)}"
             found[f"deep-{depth}-p"] = Fact(test and test.p, "{:.2g}", rests)
     return found
 
