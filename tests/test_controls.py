@@ -132,6 +132,9 @@ def test_depths_are_told_by_kind_at_the_gammas_of_the_deeper_ones() -> None:
     )
     assert (said["3-share"], said["4-share"], said["seeds"]) == ("50%", "0%", "four")
     assert float(said["3-p"]) < 0.05 < float(said["4-p"])
+    turned = lambda spec: (0.0, 1.0) if spec.model.depth == 4 else (0.0, 0.0)
+    found = depth_facts(by_depth(confirmed_runs(store, "laptop"), controls.deep_runs(shelf(DEEP, turned), ONE_GPU)))
+    assert (found["deep-turn-p"].text, found["deep-turn-p-seeds"].text) == ("0.002", "0.062")  # 1 / 495 and 1 / 16
     absent = {fact.text for name, fact in depth_facts(by_depth((), ())).items() if name != "deep-seeds"}
     assert absent == {ABSENT}
     lacking = Shelf([run for run in store.runs.values() if run.spec.model.depth == 3])

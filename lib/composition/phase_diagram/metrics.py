@@ -651,7 +651,13 @@ def depth_facts(layers: Mapping[int, Sequence[StoredRun]]) -> dict[str, Fact]:
             test = lean_further(runs, layers[2]) if runs and layers[2] else None
             rests = f"rank test, one-sided, {depth} layers against two, each γ by itself, {of_new_seeds(runs)}"
             found[f"deep-{depth}-p"] = Fact(test and test.p, "{:.2g}", rests)
-    return found
+    two, most = ([r for r in layers[depth] if r.spec.gamma == DEPTH_GAMMAS[0]] for depth in (2, DEPTHS[-1]))
+    kinds = Counter(map(exact_kind, two)), Counter(map(exact_kind, most))
+    rests = f"Fisher's one-sided exact test of decided runs, two layers and {DEPTHS[-1]}, {of_new_seeds(most)}; not planned"
+    return found | {
+        "deep-turn-p": Fact(kinds_apart(*kinds, "greater") if two and most else None, "{:.1g}", rests),
+        "deep-turn-p-seeds": Fact(parted_by_seed(two, most) if two and most else None, "{:.2g}", BY_SEED),
+    }
 
 
 # --- Other roundings ---
