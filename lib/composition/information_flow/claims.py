@@ -84,7 +84,7 @@ def _deep_inferential(store: Store, profile: str) -> Measured:
     """At depth 3 and more: is there one layer where key → anchors matters, and a later one where anchors → last does?"""
     runs, others = metrics.deeper_by_kind(deep_runs(store, profile))
     if (found := metrics.order_by_kind(runs, others)) is None:
-        raise LookupError("not all new seeds of three and four layers are stored, or no depth has both kinds")
+        raise LookupError("the new seeds of three and four layers are not all stored, or no depth has both kinds")
     key_last = [metrics.group_costs(run)[:, list(GROUPS).index("key → last")].max() >= EFFECT for run in runs]
     in_order, control = ([metrics.composes_in_order(run) for run in some] for some in (runs, others))
     share = lambda name, of, compare: by_interval(name, share_interval(sum(of), len(of)), compare, HALF)

@@ -214,7 +214,7 @@ CLAIMS = asking(
         f"six seeds that the smaller model had, {SCAN['laptop'].middle:,} rows: {_LEARNED}; the small arm's share is above the "
         f"large arm's of the same seed, exact test of differences' signs over seeds, one-sided, p at most {RARE:g}",
         turn_left_doubled,
-        figure="20.2",
+        figure="20.5",
     ),
     Claim(
         "cogs-doubled",
@@ -225,7 +225,7 @@ CLAIMS = asking(
         f"three seeds that the smaller model had, {COGS['laptop'].middle:,} rows: {_LEARNED}; the lead of the small arm, "
         "paired by seed, has a 95 % interval above 0",
         cogs_doubled,
-        figure="20.1",
+        figure="20.5",
     ),
     Claim(
         "scan-jump",
