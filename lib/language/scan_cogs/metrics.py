@@ -141,6 +141,12 @@ def beside_doubled(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> 
     return found
 
 
+def in_models(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> list[StoredRun]:
+    """All runs of `beside_doubled`."""
+    pairs = beside_doubled(smaller, doubled)
+    return [run for found in pairs.values() for pair in found.values() for group in pair for run in group]
+
+
 def of_models(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> dict[str, dict[str, tuple[list[int], Any, Any]]]:
     """{test: {arm: (weights of either model, shares (2, R), has a run learned? (2, R))}}."""
     named = {TURN: (f"a  {SCAN_NAME}", "test"), "COGS": (f"b  COGS, {OUT_OF}", "gen")}
