@@ -140,7 +140,7 @@ def facts(
     ]
     shown = {name: size[name] for name in sized} | {f"new-{name}": new[f"new-{name}"] for name in names}
     deep = metrics.depth_facts(metrics.by_depth(new_seeds, controls.deep_runs(store, PROFILE)))
-    shown |= {name: deep[name] for name in ("deep-4-large-inferential",)}
+    shown["deep-4-large-inferential"] = deep["deep-4-large-inferential"]
     longer = until_learned(store, PROFILE)
     until = until_facts(longer)
     shown |= {f"until-{name}": until[f"until-{name}"] for name in ("nothing", "norm", "heads")}

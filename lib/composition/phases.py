@@ -9,8 +9,7 @@ from itertools import chain
 from lib.composition.diagram import HEADLINE, deeper, two_layers
 from lib.composition.runs import MAPPINGS, clearest, generalizes
 from lib.composition.variations import FLIP
-from lib.core.record.spec import RunSpec
-from lib.core.record.store import Store, StoredRun, load
+from lib.core.record.store import Store, StoredRun
 from lib.core.train.plan import Options
 
 LEVEL = 0.8
@@ -28,19 +27,9 @@ class Phase:
     genuine: bool
 
     @property
-    def title(self) -> str:
-        return f"{self.mapping}, {self.depth} layers" + ("" if self.genuine else " (clearest, below the level)")
-
-    @property
     def example(self) -> StoredRun:
         """The clearest run: highest accuracy, ties to the lowest γ, seed, rate."""
         return clearest(self.runs, self.mapping)
-
-
-def weighty_specs(profile: str) -> dict[str, list[RunSpec]]:
-    """Runs whose weights are kept, by experiment: both older sets of two layers. What is stored of further seeds comes on top,
-    but is not required."""
-    return {e.name: e.specs(profile) for e in (FLIP, HEADLINE)}
 
 
 def _besides(profile: str, store: Store) -> list[StoredRun]:
@@ -51,19 +40,10 @@ def _besides(profile: str, store: Store) -> list[StoredRun]:
 
 
 def obtain_material(profile: str, store: Store, options: Options = Options()) -> list[StoredRun]:
-    """Every run with weights, trained where it is missing. Only runs whose weights were kept are returned."""
-    specs = weighty_specs(profile)
-    runs = [run for e in (FLIP, HEADLINE) for run in e.obtain(specs[e.name], store, options)]
+    """Both older sets of two layers, trained where they are missing, and what is stored besides; of these the runs whose
+    weights were kept."""
+    runs = [run for e in (FLIP, HEADLINE) for run in e.obtain(e.specs(profile), store, options)]
     return [run for run in {run.path: run for run in (*runs, *_besides(profile, store))}.values() if run.has_weights]
-
-
-def material(store: Store, profile: str) -> list[StoredRun]:
-    """The same, of what is stored. Raises LookupError if some runs are missing, or none of them has weights."""
-    runs = [run for group in weighty_specs(profile).values() for run in load(group, store)]
-    every = {run.path: run for run in (*runs, *_besides(profile, store))}
-    if not (kept := [run for run in every.values() if run.has_weights]):
-        raise LookupError(f"no weights are stored for the profile {profile!r}: run its sweeps again.")
-    return kept
 
 
 def in_phase(run: StoredRun, mapping: str) -> bool:

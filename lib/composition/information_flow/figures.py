@@ -198,8 +198,8 @@ def state_maps(maps: Mapping[str, np.ndarray], pairs: Sequence[tuple[int, int]])
 # --- Deeper models and patches ---
 
 
-def _heat(ax: Axes, values: np.ndarray, colour: str, columns: Sequence[str], rows: Sequence[str]) -> None:
-    ax.imshow(values, vmin=0, vmax=1, cmap=palette.FILL[colour], aspect="auto")
+def _heat(ax: Axes, values: np.ndarray, columns: Sequence[str], rows: Sequence[str]) -> None:
+    ax.imshow(values, vmin=0, vmax=1, cmap=palette.FILL["inferential"], aspect="auto")
     ax.set_xticks(range(len(columns)), columns, fontsize=7.5)
     ax.set_yticks(range(len(rows)), rows)
     for edge in np.arange(0.5, len(columns) - 1):
@@ -225,7 +225,7 @@ def group_figure(runs: Sequence[StoredRun]) -> Figure:
         for ax, (title, lose) in zip(axes[0], costs.items(), strict=True):
             n, share = len(lose), lose.mean(0)[::-1]
             rows = [f"layer {i}" for i in range(len(share), 0, -1)]
-            _heat(ax, share, "inferential", [name.replace(" → ", "\n→ ") for name in GROUPS], rows)
+            _heat(ax, share, [name.replace(" → ", "\n→ ") for name in GROUPS], rows)
             _write(ax, share, {(i, j): f"{round(share[i, j] * n)} of {n}" for i, j in np.argwhere(share > 0).tolist()})
             ax.set_title(title, fontsize=8.5)
             ax.set_xlabel("edges that were cut")

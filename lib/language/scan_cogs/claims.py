@@ -62,26 +62,23 @@ def turn_left(store: Store, profile: str) -> Measured:
     )
 
 
-def _new(store: Store, profile: str, measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> Measured:
-    runs = arms.there(metrics.of_new_scan(store, profile), profile)
+def _by_seed(runs: metrics.Runs, profile: str, measure: Callable[[Sequence[StoredRun]], np.ndarray]) -> Measured:
+    runs = arms.there(runs, profile)
     found = metrics.ahead_by_seed(runs, TURN, measure)
     parts = [by_exact_test(f"small arm ahead by seed, {size:,} rows: p", *found[size], RARE) for size in found]
     return Measured((arms.all_fitted("rows", *_of_arms(runs, TURN)), *parts), len(next(iter(runs.values()))))
 
 
 def turn_left_anew(store: Store, profile: str) -> Measured:
-    return _new(store, profile, arms.shares)
+    return _by_seed(metrics.of_new_scan(store, profile), profile, arms.shares)
 
 
 def turn_left_going_on(store: Store, profile: str) -> Measured:
-    return _new(store, profile, metrics.going_on)
+    return _by_seed(metrics.of_new_scan(store, profile), profile, metrics.going_on)
 
 
 def turn_left_doubled(store: Store, profile: str) -> Measured:
-    runs = arms.there(metrics.of_doubled(TURN, store, profile), profile)
-    ((size, found),) = metrics.ahead_by_seed(runs, TURN, arms.shares).items()
-    part = by_exact_test(f"small arm ahead by seed, {size:,} rows: p", *found, RARE)
-    return Measured((arms.all_fitted("rows", *runs.values()), part), len(next(iter(runs.values()))))
+    return _by_seed(metrics.of_doubled(TURN, store, profile), profile, arms.shares)
 
 
 def cogs_doubled(store: Store, profile: str) -> Measured:

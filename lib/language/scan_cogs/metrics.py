@@ -130,6 +130,10 @@ def of_scorings(new: Runs) -> dict[str, dict[str, tuple[list[int], np.ndarray, n
     return {title: {name_of(arm): found(arm, measure) for arm in PAPERS} for title, measure in scorings}
 
 
+_IN_MODELS = {TURN: ("scan", f"a  {SCAN_NAME}", "test"), "COGS": ("cogs", f"b  COGS, {OUT_OF}", "gen")}
+"""{split: (its name in facts, the title of its panel, what is measured)}"""
+
+
 def beside_doubled(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> dict[str, dict[Arm, list[list[StoredRun]]]]:
     """{split: {arm: [runs of the model, runs of the doubled one, on the same seeds]}} of the paper's arms, where there are any.
     Both are given as {split: runs}."""
@@ -149,16 +153,16 @@ def in_models(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> list[
 
 def of_models(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> dict[str, dict[str, tuple[list[int], Any, Any]]]:
     """{test: {arm: (weights of either model, shares (2, R), has a run learned? (2, R))}}."""
-    named = {TURN: (f"a  {SCAN_NAME}", "test"), "COGS": (f"b  COGS, {OUT_OF}", "gen")}
     made = lambda pair, name: (
         [n_parameters(group[0].spec.model) for group in pair],
         np.array([arms.shares(group, name) for group in pair]),
         np.array([arms.fitted(group) for group in pair]),
     )
-    return {
-        named[main][0]: {name_of(arm): made(pair, named[main][1]) for arm, pair in found.items()}
-        for main, found in beside_doubled(smaller, doubled).items()
-    }
+    panels = {}
+    for main, found in beside_doubled(smaller, doubled).items():
+        _, title, measure = _IN_MODELS[main]
+        panels[title] = {name_of(arm): made(pair, measure) for arm, pair in found.items()}
+    return panels
 
 
 def of_histories(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]]:
@@ -541,7 +545,7 @@ def facts_on_doubled(
     found, pairs, leads = {}, beside_doubled(smaller, doubled), {}
     points, form = (lambda values: tuple(100 * v for v in mean_interval(values))), "{:+.0f} ({:+.0f} to {:+.0f})"
     for main in splits:
-        name, test = ("scan", "test") if main == TURN else ("cogs", "gen")
+        name, _, test = _IN_MODELS[main]
         both = pairs.get(main)
         for which, (key, model) in enumerate((("single", "the model"), ("doubled", "the doubled model"))):
             of = {arm: arms.shares(both[arm][which], test) if both else np.array([]) for arm in PAPERS}
