@@ -155,7 +155,7 @@
   function below(image) { // captions are written for panels side by side
     const caption = [...image.closest(".cell_output").querySelectorAll(".rm-caption")].find((c) => image.compareDocumentPosition(c) & Node.DOCUMENT_POSITION_FOLLOWING);
     const turned = image.classList.contains("rm-turned");
-    const said = turned ? /\b(top|above|bottom|below)\b(?! \d)/i : /\b[Ll]eft\b(?! in each| out| over)|on the right|\(right|Right:/;
+    const said = turned ? /\b(top|above|bottom|below)\b(?! \d)/i : /\b[Ll]eft\b(?!”| in each| out| over)|on the right|\(right|Right:/;
     if (!caption || !said.test(caption.textContent)) return;
     const note = caption.querySelector(".rm-below") || caption.appendChild(document.createElement("span"));
     note.className = "rm-below";
