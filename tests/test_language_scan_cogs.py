@@ -224,7 +224,7 @@ def test_leads_of_both_models_are_told() -> None:
     shelf = Shelf([*small, *in_doubled_model(of(0.702, 0.4))])
     smaller = {TURN: metrics.of_new_scan(shelf, "laptop"), "COGS": metrics.of_cogs(shelf, "laptop")}
     doubled = metrics.of_both_doubled(shelf, "laptop")
-    said = {name: fact.text for name, fact in metrics.facts_on_doubled(smaller, doubled, (TURN, "COGS")).items()}
+    said = {name: fact.text for name, fact in metrics.facts_on_doubled(smaller, doubled).items()}
     assert (said["single-scan-small"], said["single-scan-large"], said["single-scan-lead"][:3]) == ("50%", "34%", "+15")
     assert (said["doubled-scan-small"], said["doubled-scan-large"], said["doubled-scan-lead"][:4]) == ("76%", "40%", "+36 ")
     assert (said["doubled-scan-ahead"], said["doubled-scan-p"], said["doubled-scan-more"]) == (

@@ -538,14 +538,11 @@ def facts_on_longer(runs: Runs) -> dict[str, Fact]:
     }
 
 
-def facts_on_doubled(
-    smaller: Mapping[str, Runs], doubled: Mapping[str, Runs], splits: Sequence[str] = (TURN,)
-) -> dict[str, Fact]:
+def facts_on_doubled(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> dict[str, Fact]:
     """Of the model of twice the depth and width beside the model: shares, leads, and by how much the lead grows."""
     found, pairs, leads = {}, beside_doubled(smaller, doubled), {}
     points, form = (lambda values: tuple(100 * v for v in mean_interval(values))), "{:+.0f} ({:+.0f} to {:+.0f})"
-    for main in splits:
-        name, _, test = _IN_MODELS[main]
+    for main, (name, _, test) in _IN_MODELS.items():
         both = pairs.get(main)
         for which, (key, model) in enumerate((("single", "the model"), ("doubled", "the doubled model"))):
             of = {arm: arms.shares(both[arm][which], test) if both else np.array([]) for arm in PAPERS}
