@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from planted import Planted, Shelf, judged, planted_run
 
 from lib.book.paths import BOOK
 from lib.core.record.store import StoredRun
-from lib.language.experiments import GAMMAS, MIX, mix_specs
+from lib.language.experiments import GAMMAS, MIX, MIX_MOVED, longer_mix_specs, mix_specs, tied_mix_specs
 from lib.language.mixture import metrics
 from lib.language.mixture.claims import CLAIMS
 from lib.language.stories import SUBSTITUTE, mix, mix_vocabulary, smoothed_loss
@@ -209,3 +210,66 @@ def test_dials_follow_each_loss_over_its_own_bigram_model() -> None:
     for corpus, series in zip((1, 0), data["series"], strict=True):
         ends = metrics.losses(runs[True, gamma[1]], "test")[:, -1, corpus] / metrics.levels("laptop")[corpus]
         assert series["values"][1][-1] == pytest.approx([ends.mean(), ends.min(), ends.max()])
+
+
+# ---------------------------------------------------------------- longer training, and other roundings
+
+
+def longer(ends: Mapping[float, Pair], more: float = 0.0) -> list[Planted]:
+    """Losses of training at the end; the stories' of later seeds are higher by `more` each."""
+    runs = []
+    for gamma, specs in longer_mix_specs("laptop").items():
+        for spec in specs:
+            questions, stories = ends[gamma]
+            late = [questions, stories + more * (spec.seed - 6)]
+            history = {"step": [12_375, 12_500]} | {f"train {i}": [5.0, value] for i, value in enumerate(late)}
+            runs.append(planted_run(spec, {}, history))
+    return runs
+
+
+RISING: Mapping[float, Pair] = {0.3: (0.6, 0.8), 0.5: (0.5, 0.8), 0.8: (0.4, 0.8)}
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ({"ends": RISING}, "reproduced"),
+        ({"ends": dict(zip(GAMMAS, [*RISING.values()][::-1], strict=True))}, "opposite"),
+        ({"ends": {**RISING, 0.5: (0.5, 0.5)}}, "no clear effect"),
+        ({"ends": {**RISING, 0.3: (1.0, 1.3)}}, "too small to tell"),  # the largest start is not down
+        ({"ends": {**RISING, 0.3: (0.6, 0.61), 0.5: (0.8, 0.81)}}, "no clear effect"),
+    ],
+)
+def test_longer_training_asks_every_seed(how: dict[str, Any], status: str) -> None:
+    assert judged(CLAIMS, "mix-gap-longer", longer(**how))["status"] == status
+    assert judged(CLAIMS, "mix-gap-longer", longer(**how), "paper")["status"] == "not run"
+
+
+def test_longer_training_is_new_seeds_of_the_tied_runs() -> None:
+    told = mix_specs("laptop")
+    for gamma, specs in longer_mix_specs("laptop").items():
+        assert {spec.train.steps for spec in specs} == {12_500}
+        assert not {spec.seed for spec in specs} & {spec.seed for spec in told[True, gamma]}
+        assert {(spec.model, spec.task, spec.rate) for spec in specs} == {
+            (spec.model, spec.task, spec.rate) for spec in told[True, gamma]
+        }
+
+
+def rounded(shift: float) -> list[Planted]:
+    """The tied runs in bfloat16, whose questions lose `shift` more, beside single precision, with noise of the last bit."""
+    runs = []
+    for spec in (*tied_mix_specs("laptop"), *MIX_MOVED.specs("roundings")):
+        short = spec.train.precision == "any"
+        noise = 0.004 * (-1) ** (spec.seed + spec.nudge)
+        losses = [1.0 + shift * short + noise, 2.0]
+        history = {"step": [50]} | {f"{part} {i}": [losses[i]] for part in ("train", "test") for i in (0, 1)}
+        run = planted_run(spec, {}, history)
+        runs.append(dataclasses.replace(run, provenance={"precision": "bfloat16" if short else "float32"}))
+    return runs
+
+
+@pytest.mark.usefixtures("level")
+def test_other_roundings_of_the_mix_are_asked() -> None:
+    assert judged(CLAIMS, "mix-roundings", rounded(0.0))["status"] == "reproduced"
+    assert judged(CLAIMS, "mix-roundings", rounded(0.1))["status"] in ("opposite", "partly")
+    assert judged(CLAIMS, "mix-roundings", rounded(0.0)[1:])["status"] == "not run"

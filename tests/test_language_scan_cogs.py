@@ -17,6 +17,7 @@ from lib.core.read.fact import ABSENT
 from lib.core.record.spec import RunSpec
 from lib.core.record.store import StoredRun
 from lib.core.sweep.experiment import again
+from lib.core.train.optim import warmup_cosine
 from lib.language import cogs
 from lib.language.arms import name_of
 from lib.language.experiments import (
@@ -26,6 +27,7 @@ from lib.language.experiments import (
     JUMP,
     LARGE,
     LARGER,
+    MUCH,
     SCAN,
     SMALL,
     SMALLER,
@@ -38,8 +40,11 @@ from lib.language.experiments import (
     rounded_cogs_specs,
     rounded_scan_specs,
     scan_again,
+    scan_decay_specs,
+    scan_script_specs,
     scan_specs,
 )
+from lib.language.models import FORMULA, SCRIPT
 from lib.language.scan_cogs import metrics
 from lib.language.scan_cogs.claims import CLAIMS
 from lib.language.study import Reading, asked_for, cogs_data, cogs_of, make_cogs, make_scan
@@ -237,6 +242,57 @@ def test_leads_of_both_models_are_told() -> None:
     assert [[sizes[1] > 4 * sizes[0] for sizes, *_ in panel.values()] for panel in panels.values()] == [[True] * 2] * 2
     assert {fact.text for fact in metrics.facts_on_doubled(smaller, {}).values()} == {ABSENT}
     assert metrics.of_models(smaller, {}) == {}
+
+
+def with_decay(share: Share, train: float = 1.0) -> list[Planted]:
+    """Either start with either decay, and the follow-up's start; later seeds have a point more each."""
+    return [
+        planted_run(spec, {"test": share(kind) + 0.01 * spec.seed, "train": train})
+        for specs in (scan_decay_specs("laptop"), scan_script_specs("laptop"))
+        for kind, group in specs.items()
+        for spec in group
+    ]
+
+
+def by_arm(shares: dict[tuple[float, float], float]) -> Share:
+    return lambda kind: shares.get(kind[2:], 0.5)
+
+
+STARTS = {(0.5, MUCH): 0.3, (0.5, 0.01): 0.3, (0.7, MUCH): 0.6, (0.7, 0.01): 0.6, (0.7, 0.1): 0.6}
+DECAYS = {(gamma, decay): 0.6 if decay == MUCH else 0.2 for gamma, decay in STARTS}
+
+
+@pytest.mark.parametrize(
+    ("how", "starts", "decays", "script"),
+    [
+        ({"share": by_arm(STARTS)}, "reproduced", "no clear effect", "reproduced"),
+        ({"share": by_arm(DECAYS)}, "no clear effect", "reproduced", "no clear effect"),
+        ({"share": by_arm(STARTS | {(0.7, MUCH): 0.2})}, "partly", "opposite", "reproduced"),
+        ({"share": by_arm(STARTS | {(0.5, MUCH): 0.4, (0.7, 0.1): 0.2})}, "reproduced", "partly", "opposite"),
+        ({"share": by_arm(STARTS), "train": 0.9}, *["too small to tell"] * 3),
+    ],
+)
+def test_start_and_decay_are_told_apart_by_seed(how: dict[str, Any], starts: str, decays: str, script: str) -> None:
+    runs = with_decay(**how)
+    for claim, status in (("scan-starts", starts), ("scan-decays", decays), ("scan-script", script)):
+        assert judged(CLAIMS, claim, runs)["status"] == status
+        assert judged(CLAIMS, claim, runs, "paper")["status"] == "not run"
+
+
+def test_much_decay_takes_as_much_from_a_weight_as_in_the_papers() -> None:
+    (spec, *_) = scan_decay_specs("laptop")[TURN, MIDDLE, 0.7, MUCH]
+    t, step = spec.train, torch.arange(spec.train.steps)
+    rates = warmup_cosine(step, torch.full(step.shape, spec.rate), t.warmup, t.steps, t.start, t.final)
+    assert MUCH * rates.sum() == pytest.approx(1.8, abs=0.05)
+
+
+def test_the_follow_ups_start_has_the_twins_of_runs_that_are_stored() -> None:
+    twins = {(spec.gamma, spec.decay, spec.seed): spec for spec in rounded_scan_specs("laptop")}
+    for kind, specs in scan_script_specs("laptop").items():
+        for spec in specs:
+            twin = twins[*kind[2:], spec.seed]
+            assert (spec.task, spec.train, spec.rate, spec.model.depth) == (twin.task, twin.train, twin.rate, twin.model.depth)
+            assert (spec.model.start, twin.model.start) == (SCRIPT, FORMULA)
 
 
 def rounded(short: Share, open_: Share | None = None) -> list[Planted]:

@@ -41,7 +41,7 @@ from lib.language.experiments import (
     twin_search,
     twin_specs,
 )
-from lib.language.models import FORMULA, SCRIPT, Causal, CausalSpec
+from lib.language.models import FIXED_HEAD, FORMULA, SCRIPT, Causal, CausalSpec
 from lib.language.prontoqa_task import Questions, Task, questions
 from lib.language.stories import Sequences, mix, story
 from lib.language.study import (
@@ -676,8 +676,20 @@ def test_the_script_counts_outputs_and_leaves_embeddings_alone() -> None:
             assert float(part.weight[run].std()) == pytest.approx(outputs**-gamma, rel=0.1)
         for table in (model.embedding.token, model.embedding.position):
             assert float(table[run].std()) == pytest.approx(0.02, rel=0.05)
-    with pytest.raises(ValueError, match="start must be 'formula' or 'script'"):
+    with pytest.raises(ValueError, match="start must be 'formula', 'script' or 'fixed head'"):
         CausalSpec.split_heads(32, 4, **shape, start="else")
+
+
+def test_a_fixed_head_has_one_scale_from_every_start_and_all_else_is_as_the_formula_says() -> None:
+    shape = {"depth": 1, "d_ff": 128, "norm": "pre", "activation": "gelu", "bias": True, "vocab": 300, "positions": 200}
+    model = CausalSpec.split_heads(32, 4, **shape, tied=False, start=FIXED_HEAD).build(2)
+    apply_gamma_stacked(model.requires_grad_(False), [0.5, 0.3], [1, 2])
+    for run, gamma in enumerate((0.5, 0.3)):
+        assert float(model.head.weight[run].std()) == pytest.approx(0.02, rel=0.05)
+        for weight in (model.embedding.token, model.blocks[0].W_1.weight):
+            assert float(weight[run].std()) == pytest.approx(32**-gamma, rel=0.05)
+    with pytest.raises(ValueError, match="needs an output matrix of its own: set tied to False"):
+        CausalSpec.split_heads(32, 4, **shape, start=FIXED_HEAD)
 
 
 def test_how_weights_start_is_no_part_of_older_keys() -> None:

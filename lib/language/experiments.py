@@ -17,7 +17,7 @@ from lib.core.sweep.experiment import Experiment, again, always, check_profile, 
 from lib.core.sweep.jobs import StudyFactory
 from lib.language import cogs, own
 from lib.language.addition_task import MARKS
-from lib.language.models import SCRIPT, CausalSpec
+from lib.language.models import FIXED_HEAD, SCRIPT, CausalSpec
 from lib.language.study import make_adding, make_asking, make_cogs, make_mix, make_own, make_scan, mix_data, own_words
 from lib.language.text import LanguageError
 
@@ -420,6 +420,33 @@ def scan_again(profile: str) -> list[RunSpec]:
     return [*again(MOVED, profile), *_rounded(profile)] if profile == "laptop" else []
 
 
+MUCH = 0.7
+"""A weight decay that takes as much from a weight over SCAN's runs of twice the steps as the papers' settings seem to: learning
+rate × decay × steps is about 1.8 (our choice)."""
+
+
+def scan_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{(split, size, γ, decay): runs} of either start of the paper's arms with the decay of its large arm and with MUCH, for
+    twice as many steps, since runs with much decay learn late; on the new seeds, in bfloat16 where the machine has it, always
+    on the book's own data. The profile paper, whose decay is large enough, has none."""
+    s = SCAN[check_profile(profile)]
+    if profile == "paper":
+        return {}
+    setting, seeds = _trained(s, _longer(s.gpt.train)), NEW_SEEDS if profile == "laptop" else NEW_SEEDS[:1]
+    made = lambda *arm: [reading_spec("language-scan-decay", setting, *arm, seed, s.middle, split=TURN) for seed in seeds]
+    return {(TURN, s.middle, gamma, decay): made(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (LARGE[1], MUCH)}
+
+
+def scan_script_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{(split, size, γ, decay): runs} of the paper's two arms, drawn as by the follow-up's code, all else as in
+    `rounded_scan_specs`; the profile paper has them among its own."""
+    found: dict[Kind, list[RunSpec]] = {}
+    for spec in rounded_scan_specs(profile):
+        drawn = replace(spec, experiment="language-scan-script", model=replace(spec.model, start=SCRIPT))
+        found.setdefault((TURN, SCAN[profile].middle, spec.gamma, spec.decay), []).append(drawn)
+    return found
+
+
 def cogs_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{("COGS", size, γ, decay): runs}. Its runs are the longest, so beside the paper's arms there are but the crossed ones."""
     s, data = COGS[check_profile(profile)], _of_user(own.COGS)
@@ -616,6 +643,41 @@ def mix_specs(profile: str) -> dict[tuple[bool, float], list[RunSpec]]:
     }
 
 
+LONGER_TIMES, LONGER_SEEDS = 6.25, (6, 7, 8)
+"""12,500 steps on the laptop, for the largest start comes down far more slowly (our choice), on seeds not seen before."""
+
+
+def _book_mix(name: str, profile: str, seeds: Sequence[int], model: CausalSpec, train: TrainSpec) -> dict[float, list[RunSpec]]:
+    """{γ: runs} of the experiment `name`, always on the book's own data."""
+    s = MIX[profile]
+    task = (("each", s.each), ("tests", s.tests), ("length", s.length))
+    made = lambda gamma, seed: RunSpec(name, VERSION, gamma, seed, s.gpt.rate, MIX_DECAY, model, train, task)
+    return {gamma: [made(gamma, seed) for seed in seeds] for gamma in GAMMAS}
+
+
+def longer_mix_specs(profile: str) -> dict[float, list[RunSpec]]:
+    """{γ: runs} with tied embeddings for so many times the steps; the profile paper has none."""
+    s = MIX[check_profile(profile)]
+    times, seeds = (LONGER_TIMES, LONGER_SEEDS) if profile == "laptop" else (2, LONGER_SEEDS[:1])
+    model, train = s.gpt.spec(s.vocab, s.length), _longer(s.gpt.train, times)
+    return {} if profile == "paper" else _book_mix("language-mix-longer", profile, seeds, model, train)
+
+
+def fixed_head_specs(profile: str) -> dict[float, list[RunSpec]]:
+    """{γ: runs}, untied and from an output matrix whose scale γ does not set; the profile paper has none."""
+    s = MIX[check_profile(profile)]
+    model = replace(s.gpt.spec(s.vocab, s.length, tied=False), start=FIXED_HEAD)
+    return {} if profile == "paper" else _book_mix("language-mix-head", profile, s.seeds, model, s.gpt.train)
+
+
+def tied_mix_specs(profile: str) -> list[RunSpec]:
+    """The runs with tied embeddings, in bfloat16 where the machine has it."""
+    return [spec for (tied, _), specs in mix_specs(profile).items() if tied for spec in specs]
+
+
+MIX_MOVED = once_more("language-mix-roundings", "The mix under other roundings", make_mix, tied_mix_specs, models=(CausalSpec,))
+
+
 # --------------------------------------------------------------------------------------------------------- a user's own data
 
 
@@ -669,6 +731,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-scan-new", "SCAN on new seeds", make_scan, new_scan_specs),
     Experiment(ROUNDED_NAME, "SCAN on new seeds, in bfloat16", VERSION, make_scan, rounded_scan_specs, models=(CausalSpec,)),
     MOVED,
+    _language("language-scan-decay", "SCAN with as much decay as in the papers", make_scan, scan_decay_specs),
+    _language("language-scan-script", "SCAN from the follow-up's start", make_scan, scan_script_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     COGS_MOVED,
     _language("language-cogs-longer", "COGS: as many passes over most rows", make_cogs, longer_cogs_specs),
@@ -680,6 +744,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language(TWIN_TRIALS, "PrOntoQA beside a twin: trials", make_asking, twin_search),
     _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),
+    _language("language-mix-longer", "PrOntoQA and stories, longer", make_mix, longer_mix_specs),
+    _language("language-mix-head", "PrOntoQA and stories, the head's scale fixed", make_mix, fixed_head_specs),
+    MIX_MOVED,
     OWN_DATA,
 )
 

@@ -12,11 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lib.core.model.transformer import IGNORED, ActivationCache, Embedding, ModelSpec, Transformer, hooked
+from lib.core.model.transformer import IGNORED, ActivationCache, Embedding, Linear, ModelSpec, Transformer, hooked
 from lib.core.record.spec import register_models
 
-FORMULA, SCRIPT = "formula", "script"
-"""How weights are drawn: with standard deviation d_in^−γ, as the papers say, or as the follow-up's code does (`_as_script`)."""
+FORMULA, SCRIPT, FIXED_HEAD = "formula", "script", "fixed head"
+"""How weights are drawn: with standard deviation d_in^−γ, as the papers say, as the follow-up's code does (`_as_script`), or by
+the formula but for an output matrix of SCRIPT_STD, so that γ is not the scale of the logits (ours)."""
 SCRIPT_STD = 0.02
 """The standard deviation of all embeddings in that code, whatever γ is."""
 
@@ -24,7 +25,7 @@ SCRIPT_STD = 0.02
 @dataclass(frozen=True)
 class CausalSpec(ModelSpec):
     """A transformer that answers at every position. `tied`: the output matrix is the token embedding (Press and Wolf 2017), as
-    in GPT-2, so that γ sets both; else a matrix of its own, without a bias. `start`: FORMULA or SCRIPT."""
+    in GPT-2, so that γ sets both; else a matrix of its own, without a bias. `start`: FORMULA, SCRIPT or, untied, FIXED_HEAD."""
 
     kind: ClassVar[str] = "causal"
     later: ClassVar[dict[str, Any]] = ModelSpec.later | {"start": FORMULA}
@@ -36,8 +37,10 @@ class CausalSpec(ModelSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.start not in (FORMULA, SCRIPT):
-            raise ValueError(f"start must be {FORMULA!r} or {SCRIPT!r}, got {self.start!r}.")
+        if self.start not in (FORMULA, SCRIPT, FIXED_HEAD):
+            raise ValueError(f"start must be {FORMULA!r}, {SCRIPT!r} or {FIXED_HEAD!r}, got {self.start!r}.")
+        if self.start == FIXED_HEAD and self.tied:
+            raise ValueError(f"start={FIXED_HEAD!r} needs an output matrix of its own: set tied to False.")
         if not self.head or self.head_bias:
             raise ValueError("a language model has an output matrix, without a bias: leave head and head_bias as they are.")
 
@@ -66,6 +69,15 @@ class _ScriptEmbedding(Embedding):
         getattr(self, name)[run].normal_(0.0, SCRIPT_STD, generator=generator)
 
 
+class _FixedHead(Linear):
+    def __init__(self, *shape: int) -> None:
+        super().__init__(*shape, bias=False)
+        self.gamma_fan_in: dict[str, int | None] = {"weight": None}
+
+    def reset_run(self, run: int, name: str, generator: torch.Generator) -> None:
+        self.weight[run].normal_(0.0, SCRIPT_STD, generator=generator)
+
+
 class Causal(Transformer):
     """R language models of one shape. forward: tokens (R, B, N) int64 → logits of every position (R, B, N, V)."""
 
@@ -73,6 +85,8 @@ class Causal(Transformer):
         super().__init__(spec, n_runs)
         if spec.tied:
             self.head = nn.Identity()
+        if spec.start == FIXED_HEAD:
+            self.head = _FixedHead(n_runs, spec.d_model, spec.vocab)
         if spec.start == SCRIPT:
             self.embedding = _ScriptEmbedding(n_runs, spec.vocab, spec.positions, spec.d_model)
             self._as_script()

@@ -14,7 +14,7 @@ from lib.core.read.fact import Fact, listed, mean, span
 from lib.core.read.measures import mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
-from lib.language.experiments import GAMMAS, MIX, mix_specs
+from lib.language.experiments import GAMMAS, MIX, longer_mix_specs, mix_specs
 from lib.language.stories import SUBSTITUTE, Sequences, measures, smoothed_loss
 from lib.language.study import SEEN, mix_data, mix_texts
 
@@ -38,6 +38,12 @@ def name_of(gamma: float) -> str:
 def of_mix(store: Store, profile: str) -> dict[tuple[bool, float], list[StoredRun]]:
     """{(are the embeddings tied?, γ): runs}. Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in mix_specs(profile).items()}
+
+
+def of_longer(store: Store, profile: str) -> dict[float, list[StoredRun]]:
+    """{γ: runs} with tied embeddings that train for longer; none for the profile paper. Raises LookupError where some are
+    missing."""
+    return {gamma: load(specs, store) for gamma, specs in longer_mix_specs(profile).items()}
 
 
 def _of_both(runs: Sequence[StoredRun], name: str) -> np.ndarray:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from lib.core.read import roundings
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, asking, by_exact_test
-from lib.core.read.statistics import RARE
+from lib.core.read.statistics import RARE, flips_either_way
 from lib.core.record.store import Store, StoredRun
 from lib.core.sweep.experiment import again
 from lib.language import arms
@@ -19,6 +19,7 @@ from lib.language.experiments import (
     COGS_MOVED,
     JUMP,
     LARGE,
+    MUCH,
     NEW_SEEDS,
     SCAN,
     SMALL,
@@ -31,9 +32,11 @@ from lib.language.scan_cogs import metrics
 
 LOW, HIGH, CLOSE = 0.1, 0.99, 0.01
 _LEARNED = f"every run answers at least {FITTED:g} of its training rows right"
-_ANEW = (
-    f"six new seeds, single precision: {_LEARNED}; at every size its share is above the large arm's of the same seed, exact "
-    f"test of differences' signs over seeds, one-sided, p at most {RARE:g}"
+_SIGNS = f"of the same seed, exact test of differences' signs over seeds, one-sided, p at most {RARE:g}"
+_ANEW = f"six new seeds, single precision: {_LEARNED}; at every size its share is above the large arm's {_SIGNS}"
+_CROSSED = (
+    f"γ {LARGE[0]:g} and {SMALL[0]:g} crossed with decay {LARGE[1]:g} and {MUCH:g}, six seeds that other runs had, "
+    f"{SCAN['laptop'].middle:,} rows, twice the steps: {_LEARNED}"
 )
 _EVERY = "the small arm's mean share is above the large arm's at every size"
 
@@ -79,6 +82,28 @@ def turn_left_going_on(store: Store, profile: str) -> Measured:
 
 def turn_left_doubled(store: Store, profile: str) -> Measured:
     return _by_seed(metrics.of_doubled(TURN, store, profile), profile, arms.shares)
+
+
+def turn_left_as_script(store: Store, profile: str) -> Measured:
+    return _by_seed(metrics.of_script(store, profile), profile, arms.shares)
+
+
+def _of_decays(store: Store, profile: str, pairs: Mapping[str, tuple[metrics.Arm, metrics.Arm]]) -> Measured:
+    """Is, for every {name: (arm, other)}, the arm's share above the other's of the same seed?"""
+    runs = {kind[2:]: group for kind, group in arms.there(metrics.of_decays(store, profile), profile).items()}
+    more = {name: arms.shares(runs[arm]) - arms.shares(runs[other]) for name, (arm, other) in pairs.items()}
+    parts = [by_exact_test(f"{name}: p", *flips_either_way(found), RARE) for name, found in more.items()]
+    return Measured((arms.all_fitted("rows", *runs.values()), *parts), len(runs[LARGE]))
+
+
+def starts(store: Store, profile: str) -> Measured:
+    pairs = {f"small start ahead, decay {decay:g}": ((SMALL[0], decay), (LARGE[0], decay)) for decay in (LARGE[1], MUCH)}
+    return _of_decays(store, profile, pairs)
+
+
+def decays(store: Store, profile: str) -> Measured:
+    pairs = {f"more decay ahead, γ = {gamma:g}": ((gamma, MUCH), (gamma, LARGE[1])) for gamma in (LARGE[0], SMALL[0])}
+    return _of_decays(store, profile, pairs)
 
 
 def cogs_doubled(store: Store, profile: str) -> Measured:
@@ -203,13 +228,45 @@ CLAIMS = asking(
         figure="20.2",
     ),
     Claim(
+        "scan-starts",
+        "ours",
+        "Fig 6a, decay",
+        "With little decay and with as much as in the papers, the smaller start composes “turn left” better.",
+        "the two act together; they are not told apart",
+        f"{_CROSSED}: the smaller start's share is above the larger's {_SIGNS} at either decay",
+        starts,
+        figure="20.3",
+    ),
+    Claim(
+        "scan-decays",
+        "ours",
+        "Fig 6a, decay",
+        "From either start, as much decay as in the papers composes “turn left” better than little.",
+        "the two act together; they are not told apart",
+        f"{_CROSSED}: the share with more decay is above that with less {_SIGNS} from either start",
+        decays,
+        figure="20.3",
+    ),
+    Claim(
+        "scan-script",
+        "ours",
+        "Fig 6a, the follow-up's start",
+        "With weights drawn as by the follow-up's code, too, where embeddings are alike in both arms, the small arm composes "
+        "“turn left” better.",
+        "the code of the follow-up; Fig. 6 says d_in^−γ for all",
+        f"six seeds that other runs had, {SCAN['laptop'].middle:,} rows: {_LEARNED}; the small arm's share is above the large "
+        f"arm's {_SIGNS}",
+        turn_left_as_script,
+        figure="20.3",
+    ),
+    Claim(
         "scan-doubled",
         "ours",
         "Fig 6a, a larger model",
         "In a model of twice the depth and width, too, the small arm composes “turn left” better.",
         "GPT-2's own size",
         f"six seeds that the smaller model had, {SCAN['laptop'].middle:,} rows: {_LEARNED}; the small arm's share is above the "
-        f"large arm's of the same seed, exact test of differences' signs over seeds, one-sided, p at most {RARE:g}",
+        f"large arm's {_SIGNS}",
         turn_left_doubled,
         figure="20.5",
     ),

@@ -31,6 +31,8 @@ from lib.language.experiments import (
     doubled_specs,
     longer_cogs_specs,
     new_scan_specs,
+    scan_decay_specs,
+    scan_script_specs,
     scan_specs,
 )
 from lib.language.study import asked_for, cogs_of, make_cogs, make_scan
@@ -45,6 +47,17 @@ def of_scan(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
 def of_new_scan(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """The paper's arms on seeds that were not seen before. Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in new_scan_specs(profile).items()}
+
+
+def of_decays(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """Either start of the paper's arms with little decay and with as much as in the papers. Raises LookupError where some are
+    missing."""
+    return {kind: load(specs, store) for kind, specs in scan_decay_specs(profile).items()}
+
+
+def of_script(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """The paper's arms, drawn as by the follow-up's code. Raises LookupError where some are missing."""
+    return {kind: load(specs, store) for kind, specs in scan_script_specs(profile).items()}
 
 
 def of_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
