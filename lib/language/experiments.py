@@ -600,6 +600,29 @@ def asking_search(profile: str) -> list[RunSpec]:
     ]
 
 
+EVEN = "language-prontoqa-even"
+EVEN_SEEDS = (3, 4, 5, 6)
+"""None of them was seen before on questions as published."""
+
+
+def even_asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{(variant, size, γ, decay): runs} of the paper's two arms on questions as published, at every size and at four times the
+    largest, with chains; and at the two largest with labels ALONE. All take as many steps, twice those of the profile, and are
+    of the book's own data; the profile paper has none."""
+    s = ASKING[check_profile(profile)]
+    if profile == "paper":
+        return {}
+    setting, most = _trained(s, _longer(s.gpt.train)), max(s.sizes)
+    seeds = EVEN_SEEDS if profile == "laptop" else EVEN_SEEDS[:1]
+    kinds = [(CHAIN, size) for size in (*s.sizes, 4 * most)] + [(ALONE, size) for size in (most, 4 * most)]
+    made = lambda variant, *rest: reading_spec(EVEN, setting, *rest, chain=variant == CHAIN, hard=False)
+    return {
+        (variant, size, *arm): [made(variant, *arm, seed, size) for seed in seeds]
+        for variant, size in kinds
+        for arm in (LARGE, SMALL)
+    }
+
+
 # ------------------------------------------------------------------------------------------------------ the mix of two corpora
 
 GAMMAS = (0.3, 0.5, 0.8)
@@ -741,6 +764,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-prontoqa", "PrOntoQA over sizes", make_asking, asking_specs),
     _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, partial(_beside, TWIN)),
     _language(TWINS[SHUFFLED], "PrOntoQA beside a twin, rules in any order", make_asking, partial(_beside, SHUFFLED)),
+    _language(EVEN, "PrOntoQA, as many steps at every size", make_asking, even_asking_specs),
     _language(TWIN_TRIALS, "PrOntoQA beside a twin: trials", make_asking, twin_search),
     _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),

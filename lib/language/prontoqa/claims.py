@@ -9,11 +9,13 @@ import numpy as np
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, asking, by_exact_test
 from lib.core.record.store import Store, StoredRun
 from lib.language import arms
-from lib.language.experiments import ASKING, CHAIN, HARD, LARGE, SHUFFLED, SMALL, TWIN
+from lib.language.experiments import ALONE, ASKING, CHAIN, EVEN_SEEDS, HARD, LARGE, SHUFFLED, SMALL, TWIN, even_asking_specs
 from lib.language.prontoqa import metrics
 
 CHANCE = 0.6
 _RANKED = "the small arm's shares are larger by a one-sided exact rank test of seeds, p at most 0.05"
+_SIZES = sorted({size for variant, size, *_ in even_asking_specs("laptop") if variant == CHAIN})
+_EVEN = f"{len(EVEN_SEEDS)} new seeds, as many steps at every size"
 _ABOVE = "has a 95 % interval over seeds above"
 
 
@@ -42,7 +44,10 @@ def better(store: Store, profile: str) -> Measured:
 
 
 def faster(store: Store, profile: str) -> Measured:
-    runs = metrics.of_asking(store, profile)
+    return _faster(metrics.of_asking(store, profile))
+
+
+def _faster(runs: arms.Runs) -> Measured:
     sizes = arms.sizes(runs, CHAIN, *SMALL)
     steps = {arm: metrics.by_size(runs, CHAIN, *arm, name="steps") for arm in (LARGE, SMALL)}
     both = [i for i in range(len(sizes)) if np.isfinite([steps[LARGE][i], steps[SMALL][i]]).all()]
@@ -52,16 +57,47 @@ def faster(store: Store, profile: str) -> Measured:
         Part("sizes at which every run learns", len(both), ">=", 2, "{:.0f}", given=True),
         Part("largest ratio of steps, small to large arm", max(ratios, default=np.nan), "<", 1.0, failure=failure),
     )
-    return Measured(parts, len(ASKING[profile].seeds))
+    return Measured(parts, steps[SMALL].shape[1])
 
 
 def turns(store: Store, profile: str) -> Measured:
-    runs = metrics.of_asking(store, profile)
+    return _turns(metrics.of_asking(store, profile))
+
+
+def _turns(runs: arms.Runs) -> Measured:
     steps = metrics.by_size(runs, CHAIN, *LARGE, name="steps")
     means = steps.mean(1)
     top = float(means[1:-1].max() - max(means[0], means[-1])) if len(means) > 2 else np.nan
     name = "steps by which a middle size exceeds the ends"
     return Measured((_unlearned(steps), Part(name, top, ">", 0.0, "{:.0f}", failure=NO_EFFECT)), steps.shape[1])
+
+
+def _even(store: Store, profile: str) -> arms.Runs:
+    return arms.there(metrics.of_even(store, profile), profile)
+
+
+def faster_even(store: Store, profile: str) -> Measured:
+    return _faster(_even(store, profile))
+
+
+def turns_even(store: Store, profile: str) -> Measured:
+    return _turns(_even(store, profile))
+
+
+def _labels_at(store: Store, profile: str, variant: str, size: int) -> Measured:
+    """Do more of the labels come out right from the small start, given that all runs know those of their own questions?"""
+    runs = _even(store, profile)
+    large, small = (runs[variant, size, *arm] for arm in (LARGE, SMALL))
+    ahead = _ahead_by_ranks("labels right", metrics.gold(small), metrics.gold(large))
+    return Measured((_unlearned(metrics.label_steps([*large, *small])), ahead), len(small))
+
+
+def better_even(store: Store, profile: str) -> Measured:
+    return _labels_at(store, profile, CHAIN, ASKING[profile].middle)
+
+
+def alone(store: Store, profile: str) -> Measured:
+    return _labels_at(store, profile, ALONE, arms.largest(_even(store, profile), ALONE))
 
 
 def _above_and_ahead(
@@ -160,6 +196,52 @@ CLAIMS = asking(
         "smallest nor the largest size",
         turns,
         figure="21.1",
+    ),
+    Claim(
+        "prontoqa-even",
+        "zhang2024",
+        "Fig 7",
+        "With as many questions as had shown it, the small start answers more new ones right on new seeds, too.",
+        "the small arm is better at the same size",
+        f"labels behind the gold chain, {_EVEN}, {ASKING['laptop'].middle:,} questions: every run tells those of its own "
+        f"questions; {_RANKED}",
+        better_even,
+        revised="seen at this size in other runs of half the steps",
+        figure="21.8",
+    ),
+    Claim(
+        "prontoqa-even-faster",
+        "zhang2024",
+        "Fig 7",
+        "The small start learns a training set of the same size in fewer steps, all else being equal.",
+        "the small arm converges faster",
+        f"{_EVEN}, from {_SIZES[0]:,} to {_SIZES[-1]:,} questions: both arms tell the labels of their own questions in every "
+        "run at two sizes at least; at each of these the small arm's mean number of steps is lower",
+        faster_even,
+        revised="in other runs, with fewer steps at all sizes but one, the small arm took more",
+        figure="21.8",
+    ),
+    Claim(
+        "prontoqa-even-turns",
+        "zhang2024",
+        "Fig 7a",
+        "With the large start more data first take longer to learn, then less long, all else being equal.",
+        "convergence steps first grow with the data, then shrink",
+        f"{_EVEN}, from {_SIZES[0]:,} to {_SIZES[-1]:,} questions: every run of the large arm tells the labels of its own "
+        "questions; its mean number of steps is highest at neither the smallest nor the largest size",
+        turns_even,
+        figure="21.8",
+    ),
+    Claim(
+        "prontoqa-alone",
+        "zhang2024",
+        "reading of Fig 7",
+        "Without a chain, too, the small start gives more new questions their right label.",
+        "the small arm is better; what stands before the answer is not said",
+        f"{_EVEN}, {_SIZES[-1]:,} questions, the label alone in training and test: every run tells the labels of its own "
+        f"questions; {_RANKED}",
+        alone,
+        figure="21.8",
     ),
     Claim(
         "prontoqa-own",

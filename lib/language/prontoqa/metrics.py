@@ -27,6 +27,7 @@ from lib.language.experiments import (
     TWINS,
     Kind,
     asking_specs,
+    even_asking_specs,
     twin_specs,
 )
 from lib.language.prontoqa_task import NAMES
@@ -51,6 +52,12 @@ def of_asking(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
 def of_twins(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """Beside a twin, rules in order and in any. Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in twin_specs(profile).items()}
+
+
+def of_even(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """With chains and with labels alone, as many steps at every size; none for the profile paper. Raises LookupError where some
+    are missing."""
+    return {kind: load(specs, store) for kind, specs in even_asking_specs(profile).items()}
 
 
 def own(runs: Sequence[StoredRun], hops: int = 0) -> np.ndarray:
