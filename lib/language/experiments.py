@@ -607,14 +607,14 @@ EVEN_SEEDS = (3, 4, 5, 6)
 
 def even_asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{(variant, size, γ, decay): runs} of the paper's two arms on questions as published, at every size and at four times the
-    largest, with chains; and at the two largest with labels ALONE. All take as many steps, twice those of the profile, and are
-    of the book's own data; the profile paper has none."""
+    largest, with chains; and at the middle size and the largest with labels ALONE. All take as many steps, twice those of the
+    profile, and are of the book's own data; the profile paper has none."""
     s = ASKING[check_profile(profile)]
     if profile == "paper":
         return {}
     setting, most = _trained(s, _longer(s.gpt.train)), max(s.sizes)
     seeds = EVEN_SEEDS if profile == "laptop" else EVEN_SEEDS[:1]
-    kinds = [(CHAIN, size) for size in (*s.sizes, 4 * most)] + [(ALONE, size) for size in (most, 4 * most)]
+    kinds = [(CHAIN, size) for size in (*s.sizes, 4 * most)] + [(ALONE, size) for size in dict.fromkeys((s.middle, 4 * most))]
     made = lambda variant, *rest: reading_spec(EVEN, setting, *rest, chain=variant == CHAIN, hard=False)
     return {
         (variant, size, *arm): [made(variant, *arm, seed, size) for seed in seeds]
