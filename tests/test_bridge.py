@@ -122,10 +122,8 @@ def test_trials_are_told() -> None:
     of = lambda runs: np.array([run.metrics["train"] >= 0.99 for run in runs])
     tried = task("sums", setting([1.0], [0.004], "one form", learned=of), setting([0.5], [1.0], "another"))
     said = bridge.trial_sentence([tried])
-    assert (
-        "2 trials of addition, one seed each: the small start is behind in 1, the most in one form, with 0.4% against" in said
-    )
-    assert "but 0.4% of its rows" in said
+    assert "In 2 of sums the small start is behind in 1, the most with one form: 0.4% against 100.0%" in said
+    assert said.endswith("; one of the two has not learned its training.")
     assert bridge.trial_sentence([task("sums", setting([0.5], [1.0]))]).endswith("behind in none.")
     assert "0.00, not learned" in bridge.rows([AHEAD], [tried])
 

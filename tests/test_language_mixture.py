@@ -13,8 +13,9 @@ import pytest
 from planted import Planted, Shelf, judged, planted_run
 
 from lib.book.paths import BOOK
+from lib.core.read.fact import ABSENT
 from lib.core.record.store import StoredRun
-from lib.language.experiments import GAMMAS, MIX, MIX_MOVED, longer_mix_specs, mix_specs, tied_mix_specs
+from lib.language.experiments import GAMMAS, MIX, MIX_MOVED, fixed_head_specs, longer_mix_specs, mix_specs, tied_mix_specs
 from lib.language.mixture import metrics
 from lib.language.mixture.claims import CLAIMS
 from lib.language.stories import SUBSTITUTE, mix, mix_vocabulary, smoothed_loss
@@ -253,6 +254,19 @@ def test_longer_training_is_new_seeds_of_the_tied_runs() -> None:
         assert {(spec.model, spec.task, spec.rate) for spec in specs} == {
             (spec.model, spec.task, spec.rate) for spec in told[True, gamma]
         }
+
+
+@pytest.mark.usefixtures("level")
+def test_the_lead_from_output_matrices_drawn_alike_is_told_by_start() -> None:
+    stories = dict(zip(GAMMAS, (1.5, 1.8, 2.0), strict=True))
+    history = lambda gamma: (
+        {"step": [50]} | {f"{part} {i}": [v] for part in ("train", "test") for i, v in enumerate((1.0, stories[gamma]))}
+    )
+    runs = [planted_run(spec, {}, history(gamma)) for gamma, specs in fixed_head_specs("laptop").items() for spec in specs]
+    told = metrics.facts_on_head(metrics.of_fixed_head(Shelf(runs), "laptop"), "laptop")
+    assert [told[f"gap-head-{round(10 * gamma)}"].text for gamma in GAMMAS] == ["0.50", "0.80", "1.00"]
+    assert told["head-seeds"].text == "three"
+    assert {fact.text for fact in metrics.facts_on_head({}, "paper").values()} == {ABSENT}
 
 
 def rounded(shift: float) -> list[Planted]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from torch import Tensor
 
 from lib.core.record.store import StoredRun
 from lib.language.experiments import (
+    ALONE,
+    AS_BEFORE,
     ASKING,
     CHAIN,
     CROSSED,
@@ -24,6 +27,7 @@ from lib.language.experiments import (
     TWIN,
     Kind,
     asking_specs,
+    even_asking_specs,
     twin_specs,
 )
 from lib.language.prontoqa import figures, metrics
@@ -97,7 +101,8 @@ def planted(
     nothing is said). `steps`: the step at which a kind has learned its labels, None for never; `chains`: the same shares of
     whole chains, of each a tenth where nothing is said."""
     runs = []
-    for kind, specs in (asking_specs("laptop") | twin_specs("laptop")).items():
+    both_schedules = [*(asking_specs("laptop") | twin_specs("laptop")).items(), *even_asking_specs("laptop").items()]
+    for kind, specs in both_schedules:
         for spec in specs:
             value, itself = (share - 0.01 * spec.seed for share in (gold.get(kind, 0.5), own.get(kind, 0.51)))
             step = steps.get(kind, 500)
@@ -131,6 +136,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- claims
 
 SLOWER = {(CHAIN, size, *LARGE): 900 for size in SIZES}
+EVEN_SIZES = (*SIZES, 4 * SIZES[-1])
 
 
 @pytest.mark.parametrize(
@@ -147,6 +153,23 @@ SLOWER = {(CHAIN, size, *LARGE): 900 for size in SIZES}
         ("turns", {"steps": TURNS}, "reproduced"),
         ("turns", {"steps": TURNS | {(CHAIN, SIZES[-1], *LARGE): 1300}}, "no clear effect"),
         ("turns", {"steps": TURNS | {(CHAIN, SIZES[1], *LARGE): None}}, "too small to tell"),
+        ("even", {}, "reproduced"),
+        ("even", {"gold": both(0.9, 0.55)}, "opposite"),
+        ("even", {"gold": both(0.6, 0.6)}, "no clear effect"),
+        ("even", {"steps": {(CHAIN, 1_000, *SMALL): None}}, "too small to tell"),
+        ("seeds", {"gold": {(AS_BEFORE, MIDDLE, *SMALL): 0.9}}, "reproduced"),
+        ("seeds", {"gold": {(AS_BEFORE, MIDDLE, *LARGE): 0.9}}, "opposite"),
+        ("seeds", {}, "no clear effect"),
+        ("even-faster", {"steps": {(CHAIN, size, *LARGE): 900 for size in EVEN_SIZES}}, "reproduced"),
+        ("even-faster", {"steps": SLOWER}, "no clear effect"),  # as many steps for the most questions
+        ("even-faster", {"steps": {(CHAIN, size, *SMALL): 900 for size in EVEN_SIZES}}, "opposite"),
+        ("even-turns", {"steps": TURNS}, "reproduced"),
+        ("even-turns", {"steps": TURNS | {(CHAIN, EVEN_SIZES[-1], *LARGE): 1300}}, "no clear effect"),
+        ("even-turns", {"steps": TURNS | {(CHAIN, EVEN_SIZES[-1], *LARGE): None}}, "too small to tell"),
+        ("alone", {"gold": {(ALONE, EVEN_SIZES[-1], *SMALL): 0.9}}, "reproduced"),
+        ("alone", {"gold": {(ALONE, EVEN_SIZES[-1], *LARGE): 0.9}}, "opposite"),
+        ("alone", {}, "no clear effect"),
+        ("alone", {"steps": {(ALONE, EVEN_SIZES[-1], *SMALL): None}}, "too small to tell"),
         ("own", {"own": OWN}, "reproduced"),
         ("own", {"own": both(0.8, 0.8)}, "partly"),
         ("own", {"own": both(0.9, 0.3)}, "opposite"),
@@ -171,6 +194,20 @@ SLOWER = {(CHAIN, size, *LARGE): 900 for size in SIZES}
 )
 def test_claims_follow_the_numbers(claim: str, how: dict[str, Any], status: str) -> None:
     assert judged(CLAIMS, f"prontoqa-{claim}", planted(**how))["status"] == status
+
+
+def test_every_size_has_as_many_steps_on_new_seeds() -> None:
+    told = even_asking_specs("laptop")
+    assert {spec.train.steps for kind, specs in told.items() for spec in specs if kind[0] != AS_BEFORE} == {5_000}
+    for kind, specs in told.items():
+        if kind[0] == AS_BEFORE:  # all but the seed is as in the runs that had shown a lead
+            before = asking_specs("laptop")[CHAIN, *kind[1:]][0]
+            assert {replace(spec, experiment=before.experiment, seed=before.seed) for spec in specs} == {before}
+    assert not {spec.seed for specs in told.values() for spec in specs} & set(ASKING["laptop"].seeds)
+    assert {size for variant, size, *_ in told if variant == CHAIN} == {*EVEN_SIZES}
+    without = {dict(spec.task)["chain"] for kind, specs in told.items() for spec in specs if kind[0] == ALONE}
+    assert without == {False}
+    assert not even_asking_specs("paper")
 
 
 def test_nobody_can_pass_a_reader_that_is_always_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,6 @@ from lib.language.experiments import (
     MUCH,
     SCAN,
     SMALL,
-    SMALLER,
     TURN,
     Kind,
     cogs_specs,
@@ -286,6 +285,21 @@ def test_much_decay_takes_as_much_from_a_weight_as_in_the_papers() -> None:
     assert MUCH * rates.sum() == pytest.approx(1.8, abs=0.05)
 
 
+def test_facts_on_decay_are_of_each_start_and_each_decay() -> None:
+    shares = {(0.5, 0.01): 0.2, (0.5, MUCH): 0.6, (0.7, 0.01): 0.3, (0.7, MUCH): 0.65, (0.7, 0.1): 0.5}
+    shelf = Shelf(with_decay(by_arm(shares)))
+    decays, drawn = (of(shelf, "laptop") for of in (metrics.of_decays, metrics.of_script))
+    told = {name: fact.text for name, fact in metrics.facts_on_decays(decays, drawn).items()}
+    assert (told["decays-large-little"], told["decays-small-much"]) == ("26%", "70%")  # a point a seed, 3 to 8
+    assert (told["decays-more-large"], told["decays-more-small"]) == ("+40 (+40 to +40)", "+35 (+35 to +35)")
+    assert (told["decays-start-little"], told["decays-start-much"]) == ("+10 (+10 to +10)", "+5 (+5 to +5)")
+    assert (told["script-ahead"], told["script-small"], told["decays-product"]) == ("six of six", "56%", "1.8")
+    arms_shown = metrics.of_starts(decays, drawn)
+    assert next(iter(arms_shown)) == "γ = 0.5, decay 0.01"
+    assert list(arms_shown)[-1] == "follow-up’s start:\nγ = 0.7, decay 0.1"
+    assert {fact.text for fact in metrics.facts_on_decays({}, {}).values()} == {ABSENT}  # the profile paper has none
+
+
 def test_the_follow_ups_start_has_the_twins_of_runs_that_are_stored() -> None:
     twins = {(spec.gamma, spec.decay, spec.seed): spec for spec in rounded_scan_specs("laptop")}
     for kind, specs in scan_script_specs("laptop").items():
@@ -412,13 +426,13 @@ def test_rows_that_alone_show_a_word_are_asked() -> None:
 
 def test_facts_are_of_both_data_sets() -> None:
     (g0, d0), (g1, d1) = LARGE, SMALL
-    corner = {(g0, d1): 0.4, (g1, d0): 0.6, LARGER: 0.1, SMALLER: 0.8}
+    corner = {(g0, d1): 0.4, (g1, d0): 0.6, LARGER: 0.1}
     at = lambda kind: 0.3 if kind[:2] == ("COGS", 16_000) else of(0.7, 0.5, corner)(kind)
     shown = {name: fact.text for name, fact in metrics.facts(*found(at)).items()}
     assert (shown["scan-start"], shown["scan-decay"]) == ("+20 (+20 to +20)", "+0 (+0 to +0)")
     assert (shown["cogs-start-large"], shown["cogs-start-small"]) == ("+10 (+10 to +10)", "+30 (+30 to +30)")
     assert (shown["turn-small-low"], shown["turn-lead-middle"]) == ("70%", "+20 (+20 to +20)")
-    assert (shown["turn-larger"], shown["turn-smaller"]) == ("10%", "80%")
+    assert (shown["turn-larger"], shown["decay-product"]) == ("10%", "0.13")
     assert (shown["cogs-small-few"], shown["cogs-small-many"], shown["in-large"]) == ("70%", "30%", "99.5%")
     assert (shown["seen-few"], shown["seen-many"]) == ("48", "12")
     share = 13_146 / 19_701  # 15,335 of 21,890 rows have the action, and 2,189 of these are "turn left" itself

@@ -7,7 +7,7 @@ fixed by rule and not chosen by what came out: the paper's pair, by equal gain w
 the ends of the row as well. Runs that have not learned what they were trained on are open, and not in the means.
 
 What cannot be compared is not on one axis: tasks of two answers, where half is right by chance, have their own. The mix of two
-corpora asks nothing, and γ is there the scale of its logits, too: it is in the table alone. So are trials, of one seed each.
+corpora asks nothing: it is in the table alone. So are trials, of one seed each.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lib.language.addition import metrics as addition
 from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SHUFFLED, SMALL, SQUARE, TURN, Kind
 from lib.language.mixture.metrics import gap, of_mix
 from lib.language.prontoqa import metrics as prontoqa
-from lib.language.scan_cogs.metrics import of_cogs, of_longer_cogs, of_scan
+from lib.language.scan_cogs.metrics import of_cogs, of_decays, of_longer_cogs, of_scan
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 from lib.reasoning_bias.memory_and_reasoning import metrics as anchors
 
@@ -188,10 +188,25 @@ def _sized(
 _RunsOf = Callable[[Store, str], Mapping[Kind, Runs]]
 
 
+def _decays(store: Store, profile: str) -> tuple[Setting, ...]:
+    """SCAN with either decay of both starts, where there are such runs."""
+    runs = {kind[2:]: group for kind, group in of_decays(store, profile).items()}
+    pair = lambda decay: [runs[gamma, decay] for gamma in (LARGE[0], SMALL[0])]
+    decays = sorted({decay for _, decay in runs})
+    return tuple(setting(f"decay {decay:g} in both", pair(decay), "test", learned=arms.fitted) for decay in decays)
+
+
 def _commands(
-    name: str, question: str, what: str, main: str, metric: str, runs_of: _RunsOf, longer_of: _RunsOf = lambda *_: {}
+    name: str,
+    question: str,
+    what: str,
+    main: str,
+    metric: str,
+    runs_of: _RunsOf,
+    longer_of: _RunsOf = lambda *_: {},
+    more: Callable[[Store, str], tuple[Setting, ...]] = lambda *_: (),
 ) -> Callable[[Store, str], Task]:
-    """At the two largest sizes of the training set; and the longer runs, where there are such."""
+    """At the two largest sizes of the training set; and the longer runs and `more`, where there are such."""
 
     def make(store: Store, profile: str) -> Task:
         runs, longer = runs_of(store, profile), longer_of(store, profile)
@@ -199,6 +214,7 @@ def _commands(
         settings = _sized(runs, main, metric, sizes, "rows", arms.fitted)
         if longer:
             settings += _sized(longer, main, metric, sizes[-1:], "rows, longer", arms.fitted)
+        settings += more(store, profile)
         return Task(name, question, "20-scan-and-cogs", what, settings)
 
     return make
@@ -214,10 +230,12 @@ def _addition(store: Store, profile: str) -> Task:
 
 
 def _asking(store: Store, profile: str) -> Task:
-    """At the size at which all arms were trained, and at the largest."""
-    runs = prontoqa.of_asking(store, profile)
-    sizes = sorted({ASKING[profile].middle, max(ASKING[profile].sizes)})
-    settings = _sized(runs, CHAIN, "label", sizes, "questions", prontoqa.learned)
+    """At the size at which all arms were trained, and at the largest; and on new seeds, of which all have as many steps."""
+    runs, even = prontoqa.of_asking(store, profile), prontoqa.of_even(store, profile)
+    ends = lambda groups: sorted({ASKING[profile].middle, arms.largest(groups, CHAIN)})
+    settings = _sized(runs, CHAIN, "label", ends(runs), "questions", prontoqa.learned)
+    if even:
+        settings += _sized(even, CHAIN, "label", ends(even), "questions, new seeds", prontoqa.learned)
     what = "labels right behind the gold chain"
     return Task("PrOntoQA", "true or false?", "21-prontoqa", what, settings, two_valued=True)
 
@@ -247,7 +265,7 @@ TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _composed("pre-norm", _pre_norm_runs, "08-gpt2"),
     _anchors,
     _copying,
-    _commands("SCAN", "is “turn left” composed?", "commands right", TURN, "test", of_scan),
+    _commands("SCAN", "is “turn left” composed?", "commands right", TURN, "test", of_scan, more=_decays),
     _commands("COGS", "words in new roles?", "sentences right in 21 cases", "COGS", "gen", of_cogs, of_longer_cogs),
     _asking,
     _following,
@@ -262,12 +280,24 @@ def tasks(store: Store, profile: str) -> list[Task]:
 
 
 def trials(store: Store, profile: str) -> list[Task]:
-    """The trials of addition, a setting a form and learning rate. Raises LookupError where runs are missing."""
-    settings = [
+    """The trials of addition, a setting a form and learning rate, and of PrOntoQA, a setting a size. Raises LookupError where
+    runs are missing."""
+    added = [
         setting(f"{form}{'’s form' * (form == 'GPT-2')}, learning rate {rate:g}", pair, "test", _ARMS, arms.fitted)
         for (form, rate), *pair in addition.both_arms([addition.trials(store, profile)])
     ]
-    return [Task("addition, trial", "are unseen sums right?", "19-addition", "sums right in the square", tuple(settings))]
+    asked = _sized(
+        tried := prontoqa.of_trials(store, profile),
+        CHAIN,
+        "label",
+        arms.sizes(tried, CHAIN, *SMALL),
+        "questions",
+        prontoqa.learned,
+    )
+    return [
+        Task("addition, trial", "are unseen sums right?", "19-addition", "sums right in the square", tuple(added)),
+        Task("PrOntoQA, trial", "true or false?", "21-prontoqa", "labels right behind the gold chain", asked, two_valued=True),
+    ]
 
 
 _LOOKS = {"large start": (style.GREY, -0.17), "small start": (style.PURPLE, 0.17)}
@@ -374,17 +404,20 @@ def sentence(found: Sequence[Task]) -> str:
 
 def trial_sentence(tried: Sequence[Task]) -> str:
     """What the picture leaves out: how many trials there are, and the one that is furthest the other way."""
-    every = [one for task in tried for one in task.settings]
-    behind = [one for one in every if one.small.mean() < one.large.mean()]
-    said = f"Not in it are {number_of(len(every), 'trial')} of addition, one seed each: the small start is behind in"
+    return "Not in it are trials, one seed each. " + " ".join(map(_of_trials, tried))
+
+
+def _of_trials(task: Task) -> str:
+    behind = [one for one in task.settings if one.small.mean() < one.large.mean()]
+    said = f"In {len(task.settings)} of {task.name.split(',')[0]} the small start is behind in"
     if not behind:
         return f"{said} none."
     worst = min(behind, key=lambda one: one.small.mean() - one.large.mean())
-    unlearned = [run.metrics["train"] for run in worst.runs if run.metrics["train"] < arms.FITTED]
-    note = f"; one of the two had but {min(unlearned):.1%} of its rows of training right" if unlearned else ""
+    unlearned = [there for there in worst.learned if not there.all()]
+    note = "; one of the two has not learned its training" if len(unlearned) == 1 else "; neither has" if unlearned else ""
     return (
-        f"{said} {len(behind)}, the most in {worst.name}, with {worst.small.mean():.1%} against {worst.large.mean():.1%} of "
-        f"the square right{note}."
+        f"{said} {len(behind)}, the most with {worst.name}: {worst.small.mean():.1%} against {worst.large.mean():.1%} of "
+        f"{task.what}{note}."
     )
 
 

@@ -60,7 +60,7 @@ def times(name: str, runs: Sequence[StoredRun]) -> str:
         part = "" if len(on_cpu) == len(runs) else f"{len(on_cpu)} of "
         lines.append(
             f"- Training {part}its {len(runs)} runs from nothing took about {_minutes(total / 2)} on two cores "
-            f"({plain(on_cpu[0].provenance['device'])}); a run took {each}."
+            f"({plain(on_cpu[0].provenance['device'])}), waiting for other work there included; a run took {each}."
         )
     total = sum(run.seconds for run in on_gpu)
     lines.append(
@@ -85,7 +85,7 @@ def alone(prefix: str) -> str:
     asked = sum(min(e["runs"], now[name]) for name, e in timed.items())
     of = "" if asked == runs else f" of {asked} of them and counts the others like these"
     return (
-        f"- Times of stored runs include waiting for other work there. Alone on {record['cores']} cores all {runs} runs "
+        f"- Alone on {record['cores']} cores all {runs} runs "
         f"of the study would take about {_minutes(seconds)}, by a benchmark that trains {record['share']} of the steps{of}."
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.record.spec import RunSpec, TrainSpec
@@ -147,8 +147,8 @@ def gpt2_rates_specs(profile: str) -> dict[tuple[float, float, float], list[RunS
 
 
 POST_SEEDS = {LARGE: tuple(range(3, 11)), SMALL: tuple(range(3, 11))}
-"""None of them was tried or shown before. Six of eight large starts add, so that even eight of eight small ones are not rarely
-more (Fisher's p .23): the small ones were trained for what they do with numbers."""
+"""None of them was tried or shown before. The small ones were trained for what they do with numbers: six of eight large starts
+add, so that even eight of eight small ones would not surely be more."""
 
 
 def post_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
@@ -433,8 +433,9 @@ def scan_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     if profile == "paper":
         return {}
     setting, seeds = _trained(s, _longer(s.gpt.train)), NEW_SEEDS if profile == "laptop" else NEW_SEEDS[:1]
-    made = lambda *arm: [reading_spec("language-scan-decay", setting, *arm, seed, s.middle, split=TURN) for seed in seeds]
-    return {(TURN, s.middle, gamma, decay): made(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (LARGE[1], MUCH)}
+    made = lambda gamma, decay, seed: reading_spec("language-scan-decay", setting, gamma, decay, seed, s.middle, split=TURN)
+    arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (LARGE[1], MUCH)]
+    return {(TURN, s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in arms}
 
 
 def scan_script_specs(profile: str) -> dict[Kind, list[RunSpec]]:
@@ -442,7 +443,8 @@ def scan_script_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     `rounded_scan_specs`; the profile paper has them among its own."""
     found: dict[Kind, list[RunSpec]] = {}
     for spec in rounded_scan_specs(profile):
-        drawn = replace(spec, experiment="language-scan-script", model=replace(spec.model, start=SCRIPT))
+        model = replace(cast(CausalSpec, spec.model), start=SCRIPT)
+        drawn = replace(spec, experiment="language-scan-script", model=model)
         found.setdefault((TURN, SCAN[profile].middle, spec.gamma, spec.decay), []).append(drawn)
     return found
 
@@ -600,7 +602,7 @@ def asking_search(profile: str) -> list[RunSpec]:
     ]
 
 
-EVEN = "language-prontoqa-even"
+EVEN, AS_BEFORE = "language-prontoqa-even", "chain, half the steps"
 EVEN_SEEDS = (3, 4, 5, 6)
 """None of them was seen before on questions as published."""
 
@@ -608,14 +610,18 @@ EVEN_SEEDS = (3, 4, 5, 6)
 def even_asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     """{(variant, size, γ, decay): runs} of the paper's two arms on questions as published, at every size and at four times the
     largest, with chains; and at the middle size and the largest with labels ALONE. All take as many steps, twice those of the
-    profile, and are of the book's own data; the profile paper has none."""
+    profile, but for AS_BEFORE, at the middle size and with the profile's, so that seeds and steps are told apart; and are of
+    the book's own data. The profile paper has none."""
     s = ASKING[check_profile(profile)]
     if profile == "paper":
         return {}
     setting, most = _trained(s, _longer(s.gpt.train)), max(s.sizes)
     seeds = EVEN_SEEDS if profile == "laptop" else EVEN_SEEDS[:1]
     kinds = [(CHAIN, size) for size in (*s.sizes, 4 * most)] + [(ALONE, size) for size in dict.fromkeys((s.middle, 4 * most))]
-    made = lambda variant, *rest: reading_spec(EVEN, setting, *rest, chain=variant == CHAIN, hard=False)
+    kinds += [(AS_BEFORE, s.middle)]
+    made = lambda variant, *rest: reading_spec(
+        EVEN, s if variant == AS_BEFORE else setting, *rest, chain=variant != ALONE, hard=False
+    )
     return {
         (variant, size, *arm): [made(variant, *arm, seed, size) for seed in seeds]
         for variant, size in kinds

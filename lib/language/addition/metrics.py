@@ -334,6 +334,11 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
     found |= {
         "new-large": Fact(add(large), "{} of {}", f"runs that add, {arms.name_of(LARGE)}, new seeds, single precision"),
         "new-small": Fact(add(small), "{} of {}", f"runs that add, {arms.name_of(SMALL)}, new seeds, single precision"),
+        "new-fisher": Fact(
+            adding_more(small, large)[0] if small else None,
+            "{:.2f}",
+            "Fisher's one-sided exact test of the runs that add, small arm against large, new seeds, p",
+        ),
         "dials": Fact(dials, "{:.1f} to {:.1f}", "numbers after which the dial comes back, large arm, new seeds"),
         "other-cut": Fact(costs, "{:.0%} to {:.0%}", "of the square lost with other frequencies cut, large arm, new seeds"),
         "small-wave": Fact(

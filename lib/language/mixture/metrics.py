@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.core.read.fact import Fact, listed, mean, span
+from lib.core.read.fact import Fact, in_words, listed, mean, span
 from lib.core.read.measures import mean_std
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
-from lib.language.experiments import GAMMAS, MIX, longer_mix_specs, mix_specs
+from lib.language.experiments import GAMMAS, MIX, fixed_head_specs, longer_mix_specs, mix_specs
 from lib.language.stories import SUBSTITUTE, Sequences, measures, smoothed_loss
 from lib.language.study import SEEN, mix_data, mix_texts
 
@@ -44,6 +44,12 @@ def of_longer(store: Store, profile: str) -> dict[float, list[StoredRun]]:
     """{γ: runs} with tied embeddings that train for longer; none for the profile paper. Raises LookupError where some are
     missing."""
     return {gamma: load(specs, store) for gamma, specs in longer_mix_specs(profile).items()}
+
+
+def of_fixed_head(store: Store, profile: str) -> dict[float, list[StoredRun]]:
+    """{γ: runs} untied, from an output matrix that is drawn alike for every γ; none for the profile paper. Raises LookupError
+    where some are missing."""
+    return {gamma: load(specs, store) for gamma, specs in fixed_head_specs(profile).items()}
 
 
 def _of_both(runs: Sequence[StoredRun], name: str) -> np.ndarray:
@@ -266,6 +272,17 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         found[f"apart-{name}"] = Fact(
             most, "{:.1f}", f"largest held-out less training loss, {name}, mean of an arm, tied, nats"
         )
+    return found
+
+
+def facts_on_head(runs: Mapping[float, Sequence[StoredRun]], profile: str) -> dict[str, Fact]:
+    """Of runs whose output matrix is drawn alike for every γ. Absent without runs."""
+    seeds = in_words(len(runs[SMALL])) if runs else None
+    found = {"head-seeds": Fact(seeds, "{}", "seeds of a γ, output matrix drawn alike for every γ")}
+    for gamma in GAMMAS:
+        values = gap(runs[gamma], profile) if runs else []
+        rests = f"ΔL at equal progress, mean over seeds, γ = {gamma:g}, output matrix drawn alike for every γ"
+        found[f"gap-head-{round(10 * gamma)}"] = Fact(mean(values), "{:.2f}", rests)
     return found
 
 

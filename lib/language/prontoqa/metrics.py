@@ -26,6 +26,7 @@ from lib.language.experiments import (
     TWIN,
     TWINS,
     Kind,
+    asking_search,
     asking_specs,
     even_asking_specs,
     twin_specs,
@@ -58,6 +59,12 @@ def of_even(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """With chains and with labels alone, as many steps at every size; none for the profile paper. Raises LookupError where some
     are missing."""
     return {kind: load(specs, store) for kind, specs in even_asking_specs(profile).items()}
+
+
+def of_trials(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """The trials of the paper's arms on questions as published, a run each. Raises LookupError where some are missing."""
+    kind = lambda spec: (CHAIN, dict(spec.task)["size"], spec.gamma, spec.decay)
+    return {kind(run.spec): [run] for run in load(asking_search(profile), store)}
 
 
 def own(runs: Sequence[StoredRun], hops: int = 0) -> np.ndarray:
@@ -246,6 +253,47 @@ def facts(runs: Runs, twins: Runs) -> dict[str, Fact]:
         "hard variant, who believes a concept whose child has an adjective",
     )
     return found | _twin_facts(twins)
+
+
+def facts_on_even(runs: Runs) -> dict[str, Fact]:
+    """Of new seeds of which every size has as many steps: leads by size, steps, and labels without a chain. Absent without
+    runs."""
+    kinds = [(variant, size) for variant, size, *arm in runs if tuple(arm) == SMALL]
+    chained, bare = (sorted(size for variant, size in kinds if variant == which) for which in (CHAIN, ALONE))
+    rests = "new seeds, as many steps at every size"
+    of = lambda variant, size, arm: runs[variant, size, *arm] if runs else []
+    known = [n for n in chained if all(learned(of(CHAIN, n, arm)).all() for arm in SIZE_OF)]
+    leads = [arms.lead(of(CHAIN, n, SMALL), of(CHAIN, n, LARGE), "label") for n in known]
+    steps = {arm: [float(np.mean(label_steps(of(CHAIN, n, arm)))) for n in known] for arm in SIZE_OF}
+    slower = sum(small > large for small, large in zip(steps[SMALL], steps[LARGE], strict=True))
+    count = lambda number, words: Fact(in_words(number) if runs else None, "{}", f"{words}, {rests}")
+    at = bare[0] if bare else 0
+    new = {arm: gold(of(CHAIN, at, arm)) if runs else np.array([]) for arm in SIZE_OF}
+    p = arms.by_ranks(new[SMALL], new[LARGE]).p if runs else None
+    found = {
+        "even-seeds": count(len(new[SMALL]), "seeds of an arm"),
+        "even-sizes": count(len(chained), "sizes of training sets"),
+        "even-compared": count(len(known), "sizes at which every run has learned its own labels"),
+        "even-ahead": count(sum(low > 0 for _, low, _ in leads), "of these, the small arm ahead, interval paired by seed"),
+        "even-behind": count(sum(high < 0 for *_, high in leads), "of these, the small arm behind, interval paired by seed"),
+        "even-slower": count(slower, "of these, the small arm's mean steps until labels are learned are more"),
+        "even-top": Fact(chained[-1] if chained else None, "{:,}", f"the largest training set, {rests}"),
+        "even-ranks": Fact(p, "{:.2g}", f"one-sided exact rank test of the small arm's lead, {at:,} questions, {rests}"),
+    }
+    for arm, name in SIZE_OF.items():
+        about = f"new questions right behind the gold chain, {at:,} in training, runs, {name}, {rests}"
+        found[f"even-{name}-range"] = Fact(span(new[arm]), "{:.0%} to {:.0%}", about)
+    without = {size: [run for arm in SIZE_OF for run in of(ALONE, size, arm)] for size in bare}
+    for size, key in zip(bare or (0, 1), ("few", "top"), strict=True):
+        group = without.get(size, [])
+        told = (int(learned(group).sum()), len(group)) if group else None
+        about = f"runs of both arms that learn the labels of their own {size:,} questions without a chain, {rests}"
+        found[f"alone-{key}"] = Fact(told, "{} of {}", about)
+    few = gold(without[at]) if runs else []
+    found["alone-new"] = Fact(
+        span(few), "{:.0%} to {:.0%}", f"new questions right without a chain, {at:,} in training, {rests}"
+    )
+    return found
 
 
 def _twin_facts(twins: Runs) -> dict[str, Fact]:

@@ -23,8 +23,8 @@ from lib.language.experiments import (
     JUMP,
     LARGE,
     LARGER,
+    MUCH,
     SMALL,
-    SMALLER,
     TURN,
     Kind,
     cogs_specs,
@@ -197,6 +197,14 @@ def of_arms(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[np.nd
         groups = of_middle(runs, main)
         found[title] = {name_of(a): (arms.shares(group, name), arms.fitted(group)) for a, group in groups.items()}
     return found
+
+
+def of_starts(decays: Runs, drawn: Runs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """{arm: (shares (R,), has a run learned? (R,))}: starts and decays crossed, the largest start first; then the paper's arms
+    from the follow-up's start (`drawn`)."""
+    named = {name_of(kind): group for kind, group in sorted(decays.items(), key=lambda of: of[0][2:])}
+    named |= {f"follow-up’s start:\n{name_of(kind)}": group for kind, group in sorted(drawn.items(), key=lambda of: of[0][2:])}
+    return {name: (arms.shares(group), arms.fitted(group)) for name, group in named.items()}
 
 
 def of_middle(runs: Runs, main: str) -> dict[Arm, Sequence[StoredRun]]:
@@ -486,13 +494,10 @@ def facts(scan_runs: Runs, cogs_runs: Runs, longer: Runs | None = None) -> dict[
         for name, part in zip(("start", "decay"), parts(runs, main, measure), strict=True):
             change = "smaller start" if name == "start" else "larger decay"
             found[f"{what}-{name}"] = points(part, f"by the {change}, averaged over the other, {what.upper()}; {_PAIRED}")
-    for arm, name in ((LARGER, "larger"), (SMALLER, "smaller")):
-        group = scan_runs.get((TURN, middle(scan_runs, TURN), *arm))
-        share = float(arms.shares(group).mean()) if group else None
-        found[f"turn-{name}"] = Fact(share, "{:.0%}", f"of “turn left” right, mean over seeds, {name_of(arm)}")
-    group = scan_runs.get((TURN, middle(scan_runs, TURN), *SMALLER))
-    known = float(arms.shares(group, "train").mean()) if group else None
-    found["turn-smaller-train"] = Fact(known, "{:.0%}", f"of rows of training right, mean over seeds, {name_of(SMALLER)}")
+    group = scan_runs.get((TURN, middle(scan_runs, TURN), *LARGER))
+    share = float(arms.shares(group).mean()) if group else None
+    found["turn-larger"] = Fact(share, "{:.0%}", f"of “turn left” right, mean over seeds, {name_of(LARGER)}")
+    found["decay-product"] = _taken(scan_runs[TURN, middle(scan_runs, TURN), *SMALL][0])
     for name, part in zip(("large", "small"), starts_alone(cogs_runs, "COGS", "gen"), strict=True):
         found[f"cogs-start-{name}"] = points(part, f"by the smaller start at the {name} arm's decay alone, COGS; {_PAIRED}")
     structural_best = max(float(structural(g).mean()) for k, g in [*cogs_runs.items(), *longer.items()] if k[2:] in PAPERS)
@@ -525,6 +530,46 @@ def facts_on_new(runs: Runs) -> dict[str, Fact]:
                 share = float(measure(runs[(TURN, size, *arm)]).mean()) if runs else None
                 about = f"of “turn left” right, {rests}, {size:,} rows, mean of new seeds, {name_of(arm)}"
                 found[f"{scoring}-{name}-{at}"] = Fact(share, "{:.0%}", about)
+    return found
+
+
+def _taken(run: StoredRun | None) -> Fact:
+    """How much weight decay takes from a weight: learning rate × decay × steps, by the mean learning rate."""
+    rests = "learning rate × decay × steps, by the mean learning rate"
+    if run is None:
+        return Fact(None, "{:.2g}", rests)
+    spec = run.spec
+    mean_rate = spec.rate * (1 + spec.train.final) / 2
+    return Fact(mean_rate * spec.decay * spec.train.steps, "{:.2g}", f"{rests}, {name_of((spec.gamma, spec.decay))}")
+
+
+def facts_on_decays(decays: Runs, drawn: Runs) -> dict[str, Fact]:
+    """Of starts and decays crossed with more decay, and of the paper's arms from the follow-up's start (`drawn`): shares, and
+    by how much one is above the other. Absent without runs."""
+    of = {kind[2:]: arms.shares(group) for kind, group in decays.items()}
+    points, form = (lambda values: tuple(100 * v for v in mean_interval(values))), "{:+.0f} ({:+.0f} to {:+.0f})"
+    rests = "of “turn left” right, twice the steps"
+    found = {"decays-product": _taken(decays[max(decays, key=lambda kind: kind[3])][0] if decays else None)}
+    for gamma, start in ((LARGE[0], "large"), (SMALL[0], "small")):
+        for decay, much in ((LARGE[1], "little"), (MUCH, "much")):
+            share = float(of[gamma, decay].mean()) if decays else None
+            about = f"{rests}, mean over seeds, {name_of((gamma, decay))}"
+            found[f"decays-{start}-{much}"] = Fact(share, "{:.0%}", about)
+        more = points(of[gamma, MUCH] - of[gamma, LARGE[1]]) if decays else None
+        about = f"{rests}, decay {MUCH:g} less decay {LARGE[1]:g}, γ = {gamma:g}, {_PAIRED}"
+        found[f"decays-more-{start}"] = Fact(more, form, about)
+    for decay, much in ((LARGE[1], "little"), (MUCH, "much")):
+        lead = points(of[SMALL[0], decay] - of[LARGE[0], decay]) if decays else None
+        about = f"{rests}, γ = {SMALL[0]:g} less γ = {LARGE[0]:g}, decay {decay:g}, {_PAIRED}"
+        found[f"decays-start-{much}"] = Fact(lead, form, about)
+    shares = {kind[2:]: arms.shares(group) for kind, group in drawn.items()}
+    for arm, name in ((LARGE, "large"), (SMALL, "small")):
+        share = float(shares[arm].mean()) if drawn else None
+        about = f"of “turn left” right, from the follow-up's start, mean over seeds, {name_of(arm)}"
+        found[f"script-{name}"] = Fact(share, "{:.0%}", about)
+    apart = shares[SMALL] - shares[LARGE] if drawn else np.array([])
+    ahead = (in_words(int((apart > 0).sum())), in_words(len(apart))) if drawn else None
+    found["script-ahead"] = Fact(ahead, "{} of {}", "seeds whose small arm is ahead, from the follow-up's start")
     return found
 
 
