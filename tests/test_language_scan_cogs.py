@@ -30,6 +30,7 @@ from lib.language.experiments import (
     MUCH,
     SCAN,
     SMALL,
+    TENTH,
     TURN,
     Kind,
     cogs_specs,
@@ -278,11 +279,37 @@ def test_start_and_decay_are_told_apart_by_seed(how: dict[str, Any], starts: str
         assert judged(CLAIMS, claim, runs, "paper")["status"] == "not run"
 
 
+@pytest.mark.parametrize(
+    ("shares", "arms", "decays", "starts"),
+    [
+        (
+            {(0.5, TENTH): 0.2, (0.7, TENTH): 0.2, (0.5, MUCH): 0.6, (0.7, MUCH): 0.6},
+            "reproduced",
+            "reproduced",
+            "no clear effect",
+        ),
+        (
+            {(0.5, TENTH): 0.2, (0.7, TENTH): 0.6, (0.5, MUCH): 0.2, (0.7, MUCH): 0.6},
+            "reproduced",
+            "no clear effect",
+            "reproduced",
+        ),
+        ({(0.5, TENTH): 0.6, (0.7, TENTH): 0.6, (0.5, MUCH): 0.2, (0.7, MUCH): 0.4}, "opposite", "opposite", "partly"),
+    ],
+)
+def test_the_papers_arms_are_taken_apart(shares: dict[tuple[float, float], float], arms: str, decays: str, starts: str) -> None:
+    runs = with_decay(by_arm(shares))
+    for claim, status in (("scan-papers-arms", arms), ("scan-papers-decays", decays), ("scan-papers-starts", starts)):
+        assert judged(CLAIMS, claim, runs)["status"] == status
+        assert judged(CLAIMS, claim, with_decay(by_arm(shares), 0.9))["status"] == "too small to tell"
+
+
 def test_much_decay_takes_as_much_from_a_weight_as_in_the_papers() -> None:
     (spec, *_) = scan_decay_specs("laptop")[TURN, MIDDLE, 0.7, MUCH]
     t, step = spec.train, torch.arange(spec.train.steps)
     rates = warmup_cosine(step, torch.full(step.shape, spec.rate), t.warmup, t.steps, t.start, t.final)
     assert MUCH * rates.sum() == pytest.approx(1.8, abs=0.05)
+    assert pytest.approx(LARGE[1] / SMALL[1]) == TENTH / MUCH  # as far apart as in the paper
 
 
 def test_facts_on_decay_are_of_each_start_and_each_decay() -> None:

@@ -420,13 +420,13 @@ def scan_again(profile: str) -> list[RunSpec]:
     return [*again(MOVED, profile), *_rounded(profile)] if profile == "laptop" else []
 
 
-MUCH = 0.7
-"""A weight decay that takes as much from a weight over SCAN's runs of twice the steps as the papers' settings seem to: learning
-rate × decay × steps is about 1.8 (our choice)."""
+MUCH, TENTH = 0.7, 0.07
+"""Weight decays that take as much from a weight over SCAN's runs of twice the steps as those of the paper's arms in its Figure
+7 would by the follow-up's learning rate and steps: learning rate × decay × steps is about 1.8 and .18 (our choice)."""
 
 
 def scan_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
-    """{(split, size, γ, decay): runs} of either start of the paper's arms with the decay of its large arm and with MUCH, for
+    """{(split, size, γ, decay): runs} of either start of the paper's arms with the decay of its large arm, TENTH and MUCH, for
     twice as many steps, since runs with much decay learn late; on the new seeds, in bfloat16 where the machine has it, always
     on the book's own data. The profile paper, whose decay is large enough, has none."""
     s = SCAN[check_profile(profile)]
@@ -434,7 +434,7 @@ def scan_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
         return {}
     setting, seeds = _trained(s, _longer(s.gpt.train)), NEW_SEEDS if profile == "laptop" else NEW_SEEDS[:1]
     made = lambda gamma, decay, seed: reading_spec("language-scan-decay", setting, gamma, decay, seed, s.middle, split=TURN)
-    arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (LARGE[1], MUCH)]
+    arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (LARGE[1], MUCH, TENTH)]
     return {(TURN, s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in arms}
 
 
