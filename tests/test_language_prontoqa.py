@@ -13,6 +13,7 @@ import torch
 from planted import Planted, Shelf, judged, planted_run
 from torch import Tensor
 
+from lib.core.read.fact import ABSENT
 from lib.core.record.store import StoredRun
 from lib.language.experiments import (
     ALONE,
@@ -208,6 +209,24 @@ def test_every_size_has_as_many_steps_on_new_seeds() -> None:
     without = {dict(spec.task)["chain"] for kind, specs in told.items() for spec in specs if kind[0] == ALONE}
     assert without == {False}
     assert not even_asking_specs("paper")
+
+
+def test_facts_on_new_seeds_are_of_both_lengths_of_training() -> None:
+    gold = {
+        (AS_BEFORE, MIDDLE, *SMALL): 0.9,
+        (CHAIN, MIDDLE, *SMALL): 0.5,
+        (CHAIN, MIDDLE, *LARGE): 0.6,
+        (ALONE, MIDDLE, *LARGE): 0.55,
+    }
+    steps = {(CHAIN, 250, *SMALL): 900, (CHAIN, 64_000, *SMALL): None} | {(ALONE, 64_000, *arm): None for arm in (LARGE, SMALL)}
+    runs = metrics.of_even(Shelf(planted(gold=gold, steps=steps)), "laptop")
+    told = {name: fact.text for name, fact in metrics.facts_on_even(runs).items()}
+    assert (told["before-small-range"], told["even-small-range"]) == ("84% to 87%", "44% to 47%")  # a point a seed, 3 to 6
+    assert (told["even-sizes"], told["even-compared"], told["even-slower"]) == ("five", "four", "one")
+    assert (told["even-ahead"], told["even-behind"]) == ("none", "one")
+    assert (told["alone-few"], told["alone-top"], told["alone-new"]) == ("8 of 8", "0 of 8", "44% to 52%")
+    assert (told["before-ranks"], told["even-ranks"]) == ("0.014", "1")
+    assert {fact.text for fact in metrics.facts_on_even({}).values()} == {ABSENT}
 
 
 def test_nobody_can_pass_a_reader_that_is_always_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -314,11 +314,13 @@ def test_much_decay_takes_as_much_from_a_weight_as_in_the_papers() -> None:
 
 def test_facts_on_decay_are_of_each_start_and_each_decay() -> None:
     shares = {(0.5, 0.01): 0.2, (0.5, MUCH): 0.6, (0.7, 0.01): 0.3, (0.7, MUCH): 0.65, (0.7, 0.1): 0.5}
+    shares |= {(0.5, TENTH): 0.25, (0.7, TENTH): 0.32}
     shelf = Shelf(with_decay(by_arm(shares)))
     decays, drawn = (of(shelf, "laptop") for of in (metrics.of_decays, metrics.of_script))
     told = {name: fact.text for name, fact in metrics.facts_on_decays(decays, drawn).items()}
     assert (told["decays-large-little"], told["decays-small-much"]) == ("26%", "70%")  # a point a seed, 3 to 8
-    assert (told["decays-more-large"], told["decays-more-small"]) == ("+40 (+40 to +40)", "+35 (+35 to +35)")
+    assert (told["decays-more-large"], told["decays-more-small"]) == ("+35 (+35 to +35)", "+33 (+33 to +33)")
+    assert (told["decays-large-tenth"], told["decays-start-tenth"], told["decays-tenth"]) == ("31%", "+7 (+7 to +7)", "0.18")
     assert (told["decays-start-little"], told["decays-start-much"]) == ("+10 (+10 to +10)", "+5 (+5 to +5)")
     assert (told["script-ahead"], told["script-small"], told["decays-product"]) == ("six of six", "56%", "1.8")
     arms_shown = metrics.of_starts(decays, drawn)

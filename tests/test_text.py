@@ -82,10 +82,10 @@ def test_every_number_of_a_committed_text_is_a_link(name: str) -> None:
 
 
 def test_the_rough_numbers_of_the_first_page_are_right() -> None:
-    """Two and a half thousand models on processors and a few dozen on a GPU."""
+    """Nearly three thousand models on processors and a few dozen on a GPU."""
     said = [re.search(rb'"device":"(cpu|cuda)', path.read_bytes()) for path in (ROOT / "results").glob("*/*.json")]
     devices = Counter(match[1] for match in said if match)
-    assert 2250 <= devices[b"cpu"] < 2750
+    assert 2700 <= devices[b"cpu"] < 3000
     assert 24 <= devices[b"cuda"] < 100
 
 

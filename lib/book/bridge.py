@@ -33,7 +33,7 @@ from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
 from lib.language.addition import metrics as addition
-from lib.language.experiments import ASKING, CHAIN, GAMMAS, LARGE, SHUFFLED, SMALL, SQUARE, TURN, Kind
+from lib.language.experiments import AS_BEFORE, ASKING, CHAIN, GAMMAS, LARGE, SHUFFLED, SMALL, SQUARE, TURN, Kind
 from lib.language.mixture.metrics import gap, of_mix
 from lib.language.prontoqa import metrics as prontoqa
 from lib.language.scan_cogs.metrics import of_cogs, of_decays, of_longer_cogs, of_scan
@@ -182,7 +182,7 @@ def _sized(
 ) -> tuple[Setting, ...]:
     """The paper's two arms at each of these sizes of the training set."""
     pair = lambda size: [runs[(main, size, *arm)] for arm in (LARGE, SMALL)]
-    return tuple(setting(f"{size:,} {of}", pair(size), metric, _ARMS, learned) for size in sizes)
+    return tuple(setting(f"{size:,}{of}", pair(size), metric, _ARMS, learned) for size in sizes)
 
 
 _RunsOf = Callable[[Store, str], Mapping[Kind, Runs]]
@@ -193,7 +193,7 @@ def _decays(store: Store, profile: str) -> tuple[Setting, ...]:
     runs = {kind[2:]: group for kind, group in of_decays(store, profile).items()}
     pair = lambda decay: [runs[gamma, decay] for gamma in (LARGE[0], SMALL[0])]
     decays = sorted({decay for _, decay in runs})
-    return tuple(setting(f"decay {decay:g} in both", pair(decay), "test", learned=arms.fitted) for decay in decays)
+    return tuple(setting(f"decay {decay:g}, both", pair(decay), "test", learned=arms.fitted) for decay in decays)
 
 
 def _commands(
@@ -211,9 +211,9 @@ def _commands(
     def make(store: Store, profile: str) -> Task:
         runs, longer = runs_of(store, profile), longer_of(store, profile)
         sizes = arms.sizes(runs, main, *SMALL)[-2:]
-        settings = _sized(runs, main, metric, sizes, "rows", arms.fitted)
+        settings = _sized(runs, main, metric, sizes, " rows", arms.fitted)
         if longer:
-            settings += _sized(longer, main, metric, sizes[-1:], "rows, longer", arms.fitted)
+            settings += _sized(longer, main, metric, sizes[-1:], ", longer", arms.fitted)
         settings += more(store, profile)
         return Task(name, question, "20-scan-and-cogs", what, settings)
 
@@ -230,12 +230,13 @@ def _addition(store: Store, profile: str) -> Task:
 
 
 def _asking(store: Store, profile: str) -> Task:
-    """At the size at which all arms were trained, and at the largest; and on new seeds, of which all have as many steps."""
+    """At the size at which all arms were trained, and at the largest; and on new seeds, with as many steps and with more."""
     runs, even = prontoqa.of_asking(store, profile), prontoqa.of_even(store, profile)
     ends = lambda groups: sorted({ASKING[profile].middle, arms.largest(groups, CHAIN)})
-    settings = _sized(runs, CHAIN, "label", ends(runs), "questions", prontoqa.learned)
+    settings = _sized(runs, CHAIN, "label", ends(runs), " questions", prontoqa.learned)
     if even:
-        settings += _sized(even, CHAIN, "label", ends(even), "questions, new seeds", prontoqa.learned)
+        settings += _sized(even, AS_BEFORE, "label", [ASKING[profile].middle], ", new seeds", prontoqa.learned)
+        settings += _sized(even, CHAIN, "label", ends(even), ", longer", prontoqa.learned)
     what = "labels right behind the gold chain"
     return Task("PrOntoQA", "true or false?", "21-prontoqa", what, settings, two_valued=True)
 

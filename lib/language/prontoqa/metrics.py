@@ -17,6 +17,7 @@ from lib.language.arms import Example, Runs, largest, middle, sizes
 from lib.language.baselines import bag_of_words, by_child, by_looks, by_occurrence, by_place, occurrences, says, sentences
 from lib.language.experiments import (
     ALONE,
+    AS_BEFORE,
     CHAIN,
     CROSSED,
     HARD,
@@ -268,21 +269,22 @@ def facts_on_even(runs: Runs) -> dict[str, Fact]:
     slower = sum(small > large for small, large in zip(steps[SMALL], steps[LARGE], strict=True))
     count = lambda number, words: Fact(in_words(number) if runs else None, "{}", f"{words}, {rests}")
     at = bare[0] if bare else 0
-    new = {arm: gold(of(CHAIN, at, arm)) if runs else np.array([]) for arm in SIZE_OF}
-    p = arms.by_ranks(new[SMALL], new[LARGE]).p if runs else None
     found = {
-        "even-seeds": count(len(new[SMALL]), "seeds of an arm"),
+        "even-seeds": count(len(of(CHAIN, at, SMALL)), "seeds of an arm"),
         "even-sizes": count(len(chained), "sizes of training sets"),
         "even-compared": count(len(known), "sizes at which every run has learned its own labels"),
         "even-ahead": count(sum(low > 0 for _, low, _ in leads), "of these, the small arm ahead, interval paired by seed"),
         "even-behind": count(sum(high < 0 for *_, high in leads), "of these, the small arm behind, interval paired by seed"),
         "even-slower": count(slower, "of these, the small arm's mean steps until labels are learned are more"),
         "even-top": Fact(chained[-1] if chained else None, "{:,}", f"the largest training set, {rests}"),
-        "even-ranks": Fact(p, "{:.2g}", f"one-sided exact rank test of the small arm's lead, {at:,} questions, {rests}"),
     }
-    for arm, name in SIZE_OF.items():
-        about = f"new questions right behind the gold chain, {at:,} in training, runs, {name}, {rests}"
-        found[f"even-{name}-range"] = Fact(span(new[arm]), "{:.0%} to {:.0%}", about)
+    for key, variant, steps_there in (("even", CHAIN, "twice the steps"), ("before", AS_BEFORE, "steps as before")):
+        new = {arm: gold(of(variant, at, arm)) if runs else np.array([]) for arm in SIZE_OF}
+        about = f"new questions right behind the gold chain, {at:,} in training, new seeds, {steps_there}"
+        for arm, name in SIZE_OF.items():
+            found[f"{key}-{name}-range"] = Fact(span(new[arm]), "{:.0%} to {:.0%}", f"{about}, runs, {name}")
+        p = arms.by_ranks(new[SMALL], new[LARGE]).p if runs else None
+        found[f"{key}-ranks"] = Fact(p, "{:.2g}", f"one-sided exact rank test of the small arm's lead: {about}")
     without = {size: [run for arm in SIZE_OF for run in of(ALONE, size, arm)] for size in bare}
     for size, key in zip(bare or (0, 1), ("few", "top"), strict=True):
         group = without.get(size, [])

@@ -25,6 +25,7 @@ from lib.language.experiments import (
     LARGER,
     MUCH,
     SMALL,
+    TENTH,
     TURN,
     Kind,
     cogs_specs,
@@ -549,16 +550,18 @@ def facts_on_decays(decays: Runs, drawn: Runs) -> dict[str, Fact]:
     of = {kind[2:]: arms.shares(group) for kind, group in decays.items()}
     points, form = (lambda values: tuple(100 * v for v in mean_interval(values))), "{:+.0f} ({:+.0f} to {:+.0f})"
     rests = "of “turn left” right, twice the steps"
-    found = {"decays-product": _taken(decays[max(decays, key=lambda kind: kind[3])][0] if decays else None)}
+    least = lambda decay: next((group[0] for kind, group in decays.items() if kind[3] == decay), None)
+    found = {"decays-product": _taken(least(MUCH)), "decays-tenth": _taken(least(TENTH))}
+    named = {LARGE[1]: "little", TENTH: "tenth", MUCH: "much"}
     for gamma, start in ((LARGE[0], "large"), (SMALL[0], "small")):
-        for decay, much in ((LARGE[1], "little"), (MUCH, "much")):
+        for decay, much in named.items():
             share = float(of[gamma, decay].mean()) if decays else None
             about = f"{rests}, mean over seeds, {name_of((gamma, decay))}"
             found[f"decays-{start}-{much}"] = Fact(share, "{:.0%}", about)
-        more = points(of[gamma, MUCH] - of[gamma, LARGE[1]]) if decays else None
-        about = f"{rests}, decay {MUCH:g} less decay {LARGE[1]:g}, γ = {gamma:g}, {_PAIRED}"
+        more = points(of[gamma, MUCH] - of[gamma, TENTH]) if decays else None
+        about = f"{rests}, decay {MUCH:g} less decay {TENTH:g}, γ = {gamma:g}, {_PAIRED}"
         found[f"decays-more-{start}"] = Fact(more, form, about)
-    for decay, much in ((LARGE[1], "little"), (MUCH, "much")):
+    for decay, much in named.items():
         lead = points(of[SMALL[0], decay] - of[LARGE[0], decay]) if decays else None
         about = f"{rests}, γ = {SMALL[0]:g} less γ = {LARGE[0]:g}, decay {decay:g}, {_PAIRED}"
         found[f"decays-start-{much}"] = Fact(lead, form, about)
