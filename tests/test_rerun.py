@@ -108,7 +108,7 @@ def test_measured_times_in_suitable_units(measured: Measured, seconds: float, wo
 STORED = "With stored results it takes 12 seconds on 2 cores."
 UNKNOWN = "How long it takes with stored results has not been measured."
 NO_GPU = "On a GPU: not measured; none of its stored runs is from one."
-CORES = f"on two cores ({plain(CPU)}); a run took"
+CORES = f"on two cores ({plain(CPU)}), waiting for other work there included; a run took"
 HOW = f"minutes {CORES}"
 TWO_THREADS = replace(trained(100), provenance={"device": CPU, "threads": 2})
 
