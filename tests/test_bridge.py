@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -146,3 +147,10 @@ def test_questions_of_rows_have_five_words_at_most() -> None:
     assert max(len(row.question.split()) for row in found) <= 5
     assert len({row.name for row in found}) == len(found)
     assert [row.name for row in found if not row.drawn] == ["a mix"]
+
+
+def test_what_a_size_counts_stands_apart_from_it() -> None:
+    store = default_store()
+    names = [one.name for task in (*bridge.tasks(store, "laptop"), *bridge.trials(store, "laptop")) for one in task.settings]
+    assert "250 questions" in names
+    assert not [name for name in names if re.search(r"\d[a-z]", name)]

@@ -180,7 +180,7 @@ _ARMS = arms.name_of(LARGE), arms.name_of(SMALL)
 def _sized(
     runs: Mapping[Kind, Runs], main: str, metric: str, sizes: Sequence[int], of: str, learned: Callable[[Runs], np.ndarray]
 ) -> tuple[Setting, ...]:
-    """The paper's two arms at each of these sizes of the training set."""
+    """The paper's two arms at each of these sizes of the training set; `of` stands right behind the size in a name."""
     pair = lambda size: [runs[(main, size, *arm)] for arm in (LARGE, SMALL)]
     return tuple(setting(f"{size:,}{of}", pair(size), metric, _ARMS, learned) for size in sizes)
 
@@ -189,7 +189,7 @@ _RunsOf = Callable[[Store, str], Mapping[Kind, Runs]]
 
 
 def _decays(store: Store, profile: str) -> tuple[Setting, ...]:
-    """SCAN with either decay of both starts, where there are such runs."""
+    """SCAN with each decay that both starts have, where there are such runs."""
     runs = {kind[2:]: group for kind, group in of_decays(store, profile).items()}
     pair = lambda decay: [runs[gamma, decay] for gamma in (LARGE[0], SMALL[0])]
     decays = sorted({decay for _, decay in runs})
@@ -287,14 +287,8 @@ def trials(store: Store, profile: str) -> list[Task]:
         setting(f"{form}{'’s form' * (form == 'GPT-2')}, learning rate {rate:g}", pair, "test", _ARMS, arms.fitted)
         for (form, rate), *pair in addition.both_arms([addition.trials(store, profile)])
     ]
-    asked = _sized(
-        tried := prontoqa.of_trials(store, profile),
-        CHAIN,
-        "label",
-        arms.sizes(tried, CHAIN, *SMALL),
-        "questions",
-        prontoqa.learned,
-    )
+    tried = prontoqa.of_trials(store, profile)
+    asked = _sized(tried, CHAIN, "label", arms.sizes(tried, CHAIN, *SMALL), " questions", prontoqa.learned)
     return [
         Task("addition, trial", "are unseen sums right?", "19-addition", "sums right in the square", tuple(added)),
         Task("PrOntoQA, trial", "true or false?", "21-prontoqa", "labels right behind the gold chain", asked, two_valued=True),

@@ -458,6 +458,12 @@ def unreachable(run: StoredRun) -> float:
 _PAIRED = "points, 95 % interval over seeds, paired"
 
 
+def _points(apart: np.ndarray | None, rests: str) -> Fact:
+    """The mean of differences by seed (S,) and its 95 % interval, in points."""
+    value = None if apart is None else tuple(100 * v for v in mean_interval(apart))
+    return Fact(value, "{:+.0f} ({:+.0f} to {:+.0f})", f"{rests}, {_PAIRED}")
+
+
 def facts(scan_runs: Runs, cogs_runs: Runs, longer: Runs | None = None) -> dict[str, Fact]:
     """What the text of chapter 20 says of both data sets, arm by arm, and of `longer` runs on COGS."""
     longer = longer or {}
@@ -548,7 +554,6 @@ def facts_on_decays(decays: Runs, drawn: Runs) -> dict[str, Fact]:
     """Of starts and decays crossed with more decay, and of the paper's arms from the follow-up's start (`drawn`): shares, and
     by how much one is above the other. Absent without runs."""
     of = {kind[2:]: arms.shares(group) for kind, group in decays.items()}
-    points, form = (lambda values: tuple(100 * v for v in mean_interval(values))), "{:+.0f} ({:+.0f} to {:+.0f})"
     rests = "of “turn left” right, twice the steps"
     least = lambda decay: next((group[0] for kind, group in decays.items() if kind[3] == decay), None)
     found = {"decays-product": _taken(least(MUCH)), "decays-tenth": _taken(least(TENTH))}
@@ -558,13 +563,12 @@ def facts_on_decays(decays: Runs, drawn: Runs) -> dict[str, Fact]:
             share = float(of[gamma, decay].mean()) if decays else None
             about = f"{rests}, mean over seeds, {name_of((gamma, decay))}"
             found[f"decays-{start}-{much}"] = Fact(share, "{:.0%}", about)
-        more = points(of[gamma, MUCH] - of[gamma, TENTH]) if decays else None
-        about = f"{rests}, decay {MUCH:g} less decay {TENTH:g}, γ = {gamma:g}, {_PAIRED}"
-        found[f"decays-more-{start}"] = Fact(more, form, about)
+        more = of[gamma, MUCH] - of[gamma, TENTH] if decays else None
+        found[f"decays-more-{start}"] = _points(more, f"{rests}, decay {MUCH:g} less decay {TENTH:g}, γ = {gamma:g}")
     for decay, much in named.items():
-        lead = points(of[SMALL[0], decay] - of[LARGE[0], decay]) if decays else None
-        about = f"{rests}, γ = {SMALL[0]:g} less γ = {LARGE[0]:g}, decay {decay:g}, {_PAIRED}"
-        found[f"decays-start-{much}"] = Fact(lead, form, about)
+        lead = of[SMALL[0], decay] - of[LARGE[0], decay] if decays else None
+        about = f"{rests}, γ = {SMALL[0]:g} less γ = {LARGE[0]:g}, decay {decay:g}"
+        found[f"decays-start-{much}"] = _points(lead, about)
     shares = {kind[2:]: arms.shares(group) for kind, group in drawn.items()}
     for arm, name in ((LARGE, "large"), (SMALL, "small")):
         share = float(shares[arm].mean()) if drawn else None
@@ -602,7 +606,6 @@ def facts_on_longer(runs: Runs) -> dict[str, Fact]:
 def facts_on_doubled(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -> dict[str, Fact]:
     """Of the model of twice the depth and width beside the model: shares, leads, and by how much the lead grows."""
     found, pairs, leads = {}, beside_doubled(smaller, doubled), {}
-    points, form = (lambda values: tuple(100 * v for v in mean_interval(values))), "{:+.0f} ({:+.0f} to {:+.0f})"
     for main, (name, _, test) in _IN_MODELS.items():
         both = pairs.get(main)
         for which, (key, model) in enumerate((("single", "the model"), ("doubled", "the doubled model"))):
@@ -611,11 +614,10 @@ def facts_on_doubled(smaller: Mapping[str, Runs], doubled: Mapping[str, Runs]) -
                 about = f"right, mean over seeds, {model}, {name_of(arm)}"
                 found[f"{key}-{name}-{start}"] = Fact(float(of[arm].mean()) if both else None, "{:.0%}", about)
             leads[name, key] = of[SMALL] - of[LARGE]
-            about = f"lead of the small arm, {model}, {_PAIRED}"
-            found[f"{key}-{name}-lead"] = Fact(points(leads[name, key]) if both else None, form, about)
+            found[f"{key}-{name}-lead"] = _points(leads[name, key] if both else None, f"lead of the small arm, {model}")
         lead = leads[name, "doubled"]
-        more = points(lead - leads[name, "single"]) if both else None
-        found[f"doubled-{name}-more"] = Fact(more, form, f"by which the lead is larger in the doubled model, {_PAIRED}")
+        more = lead - leads[name, "single"] if both else None
+        found[f"doubled-{name}-more"] = _points(more, "by which the lead is larger in the doubled model")
         ahead = (in_words(int((lead > 0).sum())), in_words(len(lead))) if both else None
         found[f"doubled-{name}-ahead"] = Fact(ahead, "{} of {}", "seeds whose small arm is ahead, the doubled model")
     p = flips_either_way(leads["scan", "doubled"])[0] if TURN in pairs else None
