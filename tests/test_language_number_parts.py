@@ -49,6 +49,8 @@ def test_errors_of_whole_turns_are_coherent() -> None:
     assert parts.coherence(np.array([3, 6, -3, 12]), 6.0) == pytest.approx(0, abs=1e-12)
     assert parts.coherence(np.array([1, 2, 3, 4]), 4.0) == pytest.approx(0, abs=1e-12)
     assert parts.coherence(np.array([8, -8, 15]), 7.5) > 0.9  # no whole number, so near
+    assert parts.coherence(np.array([3, 3, -3]), 6.0) == pytest.approx(-1)  # one common error, but half a turn
+    assert parts.coherence(np.array([1, 1, 0]), 4.0) == pytest.approx(0, abs=1e-12)
     assert np.isnan(parts.coherence(np.zeros(4), 6.0))
 
 

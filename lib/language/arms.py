@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from lib.core.read.claim import Part
+from lib.core.read.fact import Fact
 from lib.core.read.measures import mean_std
 from lib.core.read.statistics import Comparison, Trend, compare, difference_interval, mean_interval
 from lib.core.record.store import StoredRun
@@ -121,6 +122,21 @@ def there(found: T, profile: str, what: str = "such runs") -> T:
     if not found:
         raise LookupError(f"the profile {profile!r} has no {what}")
     return found
+
+
+def half_lead(run: StoredRun, name: str = "test") -> float:
+    """A run's share, counted for the small start: the lead is the sum of two such means."""
+    return run.metrics[name] if (run.spec.gamma, run.spec.decay) == SMALL else -run.metrics[name]
+
+
+def decay_product(run: StoredRun | None) -> Fact:
+    """How much weight decay takes from a weight: learning rate × decay × steps, by the mean learning rate."""
+    rests = "learning rate × decay × steps, by the mean learning rate"
+    if run is None:
+        return Fact(None, "{:.2g}", rests)
+    spec = run.spec
+    mean_rate = spec.rate * (1 + spec.train.final) / 2
+    return Fact(mean_rate * spec.decay * spec.train.steps, "{:.2g}", f"{rests}, {name_of((spec.gamma, spec.decay))}")
 
 
 def all_fitted(of: str, *groups: Sequence[StoredRun]) -> Part:

@@ -629,6 +629,18 @@ def even_asking_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     }
 
 
+def rounded_asking_specs(profile: str) -> list[RunSpec]:
+    """Of these, the runs with chains at the middle size, of either length, in bfloat16 where the machine has it."""
+    size = ASKING[check_profile(profile)].middle
+    even = even_asking_specs(profile)
+    return [s for variant in (CHAIN, AS_BEFORE) for arm in (LARGE, SMALL) for s in even.get((variant, size, *arm), ())]
+
+
+ASKING_MOVED = once_more(
+    "language-prontoqa-roundings", "PrOntoQA under other roundings", make_asking, rounded_asking_specs, models=(CausalSpec,)
+)
+
+
 # ------------------------------------------------------------------------------------------------------ the mix of two corpora
 
 GAMMAS = (0.3, 0.5, 0.8)
@@ -771,6 +783,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language(TWINS[TWIN], "PrOntoQA beside a twin of the chain", make_asking, partial(_beside, TWIN)),
     _language(TWINS[SHUFFLED], "PrOntoQA beside a twin, rules in any order", make_asking, partial(_beside, SHUFFLED)),
     _language(EVEN, "PrOntoQA, as many steps at every size", make_asking, even_asking_specs),
+    ASKING_MOVED,
     _language(TWIN_TRIALS, "PrOntoQA beside a twin: trials", make_asking, twin_search),
     _language("language-prontoqa-search", "PrOntoQA: trials of the length of training", make_asking, asking_search),
     _language("language-mix", "PrOntoQA and stories", make_mix, mix_specs),

@@ -78,10 +78,10 @@ def parts_of(numbers: np.ndarray) -> Parts:
 
 
 def coherence(off: np.ndarray, period: float) -> float:
-    """How much errors are whole turns of the dial: 1 where all are, near 0 where they fall anywhere on it; NaN without errors.
-    off: by how much answers are off."""
+    """How much errors are whole turns of the dial, the mean cosine of their angles on it: 1 where all are, near 0 where they
+    fall anywhere, −1 where all are half a turn off; NaN without errors. off: by how much answers are off."""
     missed = off[off != 0]
-    return float(abs(np.exp(2j * np.pi * missed / period).mean())) if len(missed) else float("nan")
+    return float(np.cos(2 * np.pi * missed / period).mean()) if len(missed) else float("nan")
 
 
 @disk_cached(version=2)
@@ -113,6 +113,12 @@ def off(run: StoredRun, cut: str | None = None) -> np.ndarray:
 def right(run: StoredRun, cut: str | None = None) -> float:
     """The share of the square that is right."""
     return float((off(run, cut) == 0).mean())
+
+
+def turns_missed(run: StoredRun, cut: str | None = None) -> float:
+    """The median size of its errors, in turns of its dial; NaN without errors."""
+    missed = off(run, cut)
+    return float(np.median(abs(missed[missed != 0]))) / period(run) if missed.any() else float("nan")
 
 
 def whole_turns(run: StoredRun, cut: str | None = None) -> float:

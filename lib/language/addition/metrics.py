@@ -18,6 +18,7 @@ from lib.language.addition_task import MARKS, Addition
 from lib.language.experiments import (
     ADDITION_SEARCH,
     CROSSED,
+    GPT2_RATES,
     LARGE,
     LARGER,
     LOW_RATE,
@@ -246,17 +247,13 @@ def facts(
     """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, of the trials, of GPT-2's form, and
     of new seeds."""
     task = task_of(runs[RANDOM, *LARGER][0])
-    small, in_trials = runs[SQUARE, *SMALL][0].spec, by_setting([tried]).get(("GPT-2", 1e-3), {})
+    in_trials = by_setting([tried]).get(("GPT-2", 1e-3), {})
     found = {
         "held-out": Fact(len(task.test), "{:,}", "pairs in the square, counted from the task"),
         "trained": Fact(len(task.train), "{:,}", "pairs outside of it, counted from the task"),
         "well": Fact(WELL, "{:.0%}", "our choice"),
         "random": Fact(_mean(runs[RANDOM, *LARGER]), "{:.0%}", f"of pairs held out at random right, {arms.name_of(LARGER)}"),
-        "decay-product": Fact(
-            small.rate * small.decay * small.train.steps / 2,
-            "{:.1f}",
-            "learning rate × decay × steps of the small arm, by the mean learning rate",
-        ),
+        "decay-product": arms.decay_product(runs[SQUARE, *SMALL][0]),
     }
     for name, arm in (("larger", LARGER), ("large", LARGE), ("small", SMALL)):
         rests = f"runs of γ = {arm[0]:g}, decay {arm[1]:g} with {WELL:.0%} of the square right"
@@ -348,8 +345,6 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
             anywhere, "{:.2f} to {:.2f}", "how much errors are whole turns of that period, ruler cut, small arm"
         ),
     }
-    whole = span(arms.shares(large))
-    found["new-large-whole"] = Fact(whole, "{:.0%} to {:.0%}", "of the square right, large arm, new seeds, nothing cut")
     slow = {arm: by_slow_part(kept(runs)) for arm, runs in asked_for_slow(groups).items()}
     for name, arm in (("large", LARGE), ("small", SMALL)):
         rests = f"of the square right by the slow part of numbers alone, {arms.name_of(arm)}, the seeds that were judged"
@@ -368,6 +363,13 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
     for part in (parts.RULER, parts.DIAL):
         value = span(parts.whole_turns(run, part) for run in asked)
         found[f"asked-{part}"] = Fact(value, turns, f"{rests}, the four runs that were judged, the {part} cut")
+    for part in (parts.RULER, parts.DIAL):
+        sizes = span(parts.turns_missed(run, part) for run in large)
+        rests = f"median size of errors, in turns of a run's own dial, large arm, new seeds, the {part} cut"
+        found[f"turns-{part}"] = Fact(sizes, "{:.1f} to {:.1f}", rests)
+    less = sum(parts.turns_missed(run, parts.DIAL) < parts.turns_missed(run, parts.RULER) for run in large)
+    rests = "runs of the large arm on new seeds whose median error is smaller without the dial than without the ruler"
+    found["turns-less"] = Fact((less, len(large)) if large else None, "{} of {}", rests)
     found["failing-turns"] = Fact(span(map(parts.whole_turns, failing)), turns, f"{rests}, nothing cut")
     found["failing-range"] = Fact(
         span(arms.shares(failing)),
@@ -386,7 +388,7 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
     found = {}
     for name, group in runs.items():
         found[f"gpt2-{name}-range"] = Fact(span(arms.shares(group)), "{:.1%} to {:.1%}", f"of the square right, {there[name]}")
-    for name in ("large", "starts"):
+    for name in ("large", "starts", "decays"):
         found[f"gpt2-{name}-train"] = Fact(
             span(arms.shares(runs[name], "train")), "{:.1%} to {:.1%}", f"of training right, {there[name]}"
         )
@@ -414,6 +416,23 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
             f"{size}-dial-far": Fact(far, "{}", f"distance of the numbers most alike, {on_dial}"),
             f"{size}-ruler-right": Fact(_mean(ruler), "{:.1%}", f"of the square right, {on_ruler}"),
         }
+    return found
+
+
+def facts_on_rates(runs: Mapping[tuple[float, float, float], Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of the paper's two arms in GPT-2's form at a higher learning rate and at a lower one. Absent without runs."""
+    found = {}
+    for rate, where in zip(GPT2_RATES, ("high", "low"), strict=True):
+        there = {name: runs.get((rate, *arm), ()) for name, arm in (("large", LARGE), ("small", SMALL))}
+        form = f"GPT-2's form, learning rate {rate:g}"
+        for name, group in there.items():
+            rests = f"of the square right, the {name} arm, {form}"
+            found[f"rate-{where}-{name}"] = Fact(span(arms.shares(group)), "{:.1%} to {:.1%}", rests)
+            rests = f"of training right, the {name} arm, {form}"
+            found[f"rate-{where}-{name}-train"] = Fact(span(arms.shares(group, "train")), "{:.1%} to {:.1%}", rests)
+        p = arms.by_ranks(*map(arms.shares, there.values())).p if all(there.values()) else None
+        rests = f"less of the square right from the small arm than from the large one, exact one-sided rank test, p, {form}"
+        found[f"rate-{where}-ranks"] = Fact(p, "{:.2g}", rests)
     return found
 
 

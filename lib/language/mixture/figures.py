@@ -89,6 +89,28 @@ def gap(
     return fig
 
 
+def late(panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]) -> Figure:
+    """ΔL by how far longer training has come, a panel a kind of losses. panels: {title: {start: (mean losses (R, n), ΔL (R,
+    n))}}."""
+    with style.look():
+        fig, axes = plt.subplots(1, len(panels), figsize=(style.WIDTH, 3.1), sharey=True, squeeze=False)
+        for ax, (title, along) in zip(axes[0], panels.items(), strict=True):
+            for (name, (progress, values)), colour, look in zip(along.items(), STARTS, ("-", "--", ":"), strict=True):
+                for x, y in zip(progress, values, strict=True):
+                    ax.plot(x, y, look, color=colour, lw=1.4)
+                ax.plot([], [], look, color=colour, lw=1.8, label=name)
+            ax.axhline(0, color=style.GREY, lw=1, zorder=0)
+            ax.set_xscale("log")
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.xaxis.set_minor_locator(NullLocator())
+            ax.set(xlim=(3.2, 0.04), xlabel="mean training loss\n(nats a token)")
+            ax.set_title(title)
+        axes[0, 0].set_ylabel("ΔL")
+        _legend(fig, axes[0, 0])
+    return fig
+
+
 def cosines(panels: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
     """The mean cosine of embeddings of each corpus along training, a panel a kind of embeddings, a point where a run is at the
     compared progress. panels: {kind: (steps (n,), cosines (R, n, 2), steps of the points (R,), their cosines (R, 2))}."""

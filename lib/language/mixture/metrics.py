@@ -24,6 +24,9 @@ SMALL = max(GAMMAS)
 KINDS = {True: "tied", False: "untied"}
 LITTLE = 0.05
 """Differences of ΔL below this are little (our choice)."""
+DONE = 1.0
+"""A mean of both training losses, in nats a token, that all shorter runs of the two smaller starts had come below (our
+choice)."""
 Runs = Mapping[tuple[bool, float], Sequence[StoredRun]]
 """By whether embeddings are tied, and γ."""
 SAMPLE = {"texts": "2,316", "words": "487,000", "mean": "210", "median": "182", "unigram": "5.46", "bigram": "3.44"}
@@ -99,19 +102,28 @@ def levels(profile: str, order: int = 2) -> tuple[float, float]:
     return questions, stories
 
 
-def at_progress(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
-    """(R,) number of the first evaluation at which the mean of the two training losses is at most the mean of the two bigram
-    losses: the same progress for every γ (our choice). −1 where it never is."""
-    reached = losses(runs).mean(2) <= np.mean(bigrams(profile))
+def at_level(runs: Sequence[StoredRun], level: float) -> np.ndarray:
+    """(R,) number of the first evaluation at which the mean of the two training losses is at most `level`; −1 where it never
+    is."""
+    reached = losses(runs).mean(2) <= level
     return np.where(reached.any(1), reached.argmax(1), -1)
 
 
-def _there(values: np.ndarray, runs: Sequence[StoredRun], profile: str) -> np.ndarray:
-    """(R, n, …) → (R, …): values along training at equal progress; NaN where a run never comes so far."""
-    at = at_progress(runs, profile)
+def at_progress(runs: Sequence[StoredRun], profile: str) -> np.ndarray:
+    """(R,) the same for the mean of the two bigram losses: the same progress for every γ (our choice)."""
+    return at_level(runs, float(np.mean(bigrams(profile))))
+
+
+def _at(values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """(R, n, …) → (R, …): values along training at these evaluations; NaN where one is −1."""
     found = values[np.arange(len(at)), at].astype(float)
     found[at < 0] = np.nan
     return found
+
+
+def _there(values: np.ndarray, runs: Sequence[StoredRun], profile: str) -> np.ndarray:
+    """The same at equal progress."""
+    return _at(values, at_progress(runs, profile))
 
 
 def gap(runs: Sequence[StoredRun], profile: str, part: str = TRAINING) -> np.ndarray:
@@ -243,12 +255,6 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
         found[f"end-{round(10 * gamma)}"] = Fact(float(values[:, -1].mean()), "{:.2f}", rests)
     along = np.array([values.mean(0) for values in gaps.values()])
     rising = int((np.diff(along, axis=0) > 0).all(0).sum())
-    held = [arms.shares(runs[True, gamma], "test 1") / arms.shares(runs[True, gamma], "test 0") - 1 for gamma in GAMMAS]
-    for gamma, values in zip(GAMMAS, held, strict=True):
-        rests = f"ΔL on held-out texts at the end, mean over seeds, γ = {gamma:g}, tied"
-        found[f"held-{round(10 * gamma)}"] = Fact(float(values.mean()), "{:.2f}", rests)
-    end = np.concatenate([values[:, -1] for values in gaps.values()])
-    below = int((end < ahead(bigrams(profile))).sum())
     lower = lower_at(small[True])
     turns = [int(steps(runs[True, g])[losses(runs[True, g], HELD_OUT).mean(0)[:, 1].argmin()]) for g in GAMMAS]
     found |= {
@@ -256,22 +262,12 @@ def facts(runs: Runs, profile: str) -> dict[str, Fact]:
             span(turns), "{:,} to {:,}", "step at which the held-out loss of stories is least, means of every γ, tied"
         ),
         "rising": Fact((rising, along.shape[1]), "{} of {}", "evaluations at which ΔL's mean rises with γ, tied"),
-        "end-below": Fact((below, len(end)), "{} of {}", "runs, tied, with ΔL below that of the bigram models at the end"),
-        "held-least": Fact(
-            float(min(v.min() for v in held)), "{:.2f}", "least ΔL on held-out texts at the end, runs of every γ, tied"
-        ),
         "lower-steps": Fact(
             span(lower.tolist()),
             "{} to {}",
             f"steps at which PrOntoQA's cosine is the lower one in every run, γ = {SMALL:g}, tied",
         ),
     }
-    for i, name in enumerate(("questions", "stories")):
-        apart = [arms.shares(runs[True, gamma], f"test {i}") - arms.shares(runs[True, gamma], f"train {i}") for gamma in GAMMAS]
-        most = float(max(values.mean() for values in apart))
-        found[f"apart-{name}"] = Fact(
-            most, "{:.1f}", f"largest held-out less training loss, {name}, mean of an arm, tied, nats"
-        )
     return found
 
 
@@ -283,6 +279,40 @@ def facts_on_head(runs: Mapping[float, Sequence[StoredRun]], profile: str) -> di
         values = gap(runs[gamma], profile) if runs else []
         rests = f"ΔL at equal progress, mean over seeds, γ = {gamma:g}, output matrix drawn alike for every γ"
         found[f"gap-head-{round(10 * gamma)}"] = Fact(mean(values), "{:.2f}", rests)
+    return found
+
+
+def ordered_at_end(runs: Mapping[float, Sequence[StoredRun]], part: str = TRAINING) -> tuple[int, int, int]:
+    """In how many seeds ΔL at the end rises from each γ to the next, in how many it falls, and of how many."""
+    steps = np.diff([gap_along(runs[gamma], part)[:, -1] for gamma in GAMMAS], axis=0)
+    rising, falling = (int((sign * steps > 0).all(0).sum()) for sign in (1, -1))
+    return rising, falling, steps.shape[1]
+
+
+def facts_on_longer(runs: Mapping[float, Sequence[StoredRun]]) -> dict[str, Fact]:
+    """Of runs with tied embeddings that train for longer: ΔL at the end, and where progress is DONE. Absent without runs."""
+    rising, _, count = ordered_at_end(runs) if runs else (0, 0, 0)
+    found = {
+        "longer-steps": Fact(int(steps(runs[SMALL])[-1]) if runs else None, "{:,}", "steps of the longer runs, tied"),
+        "longer-seeds": Fact(in_words(count) if runs else None, "{}", "seeds of a γ, longer runs"),
+        "longer-rises": Fact((rising, count) if runs else None, "{} of {}", "seeds in which ΔL at the end rises with every γ"),
+        "done": Fact(DONE, "{:g}", "our choice, nats a token"),
+    }
+    for gamma in GAMMAS:
+        group, of = runs.get(gamma, ()), f"mean over seeds, γ = {gamma:g}, longer runs"
+        for part, name in ((TRAINING, ""), (HELD_OUT, "held-")):
+            along = gap_along(group, part) if group else np.empty((0, 1))
+            there = _at(along, at_level(group, DONE)) if group else []
+            end = f"ΔL of {part} losses at the end, {of}"
+            found[f"longer-{name}{round(10 * gamma)}"] = Fact(mean(along[:, -1]), "{:.2f}", end)
+            rests = f"ΔL of {part} losses where the mean of both training losses comes to {DONE:g} nat, {of}"
+            found[f"done-{name}{round(10 * gamma)}"] = Fact(mean(there), "{:.2f}", rests)
+    for corpus, of in enumerate(("questions", "stories")):
+        last = [losses(runs[gamma])[:, -1, corpus] for gamma in GAMMAS[1:]] if runs else []
+        rests = (
+            f"training loss of {of} at the end, nats, mean over seeds of γ = {listed([f'{g:g}' for g in GAMMAS[1:]])}, longer"
+        )
+        found[f"longer-{of}"] = Fact(mean(np.ravel(last)), "{:.2f}", rests)
     return found
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
+from lib.core.read import roundings
 from lib.core.read.claim import NO_EFFECT, OPPOSITE, TOO_SMALL, Claim, Measured, Part, above_zero, asking, by_exact_test
 from lib.core.record.store import Store, StoredRun
+from lib.core.sweep.experiment import again
 from lib.language import arms
 from lib.language.experiments import (
     ALONE,
     AS_BEFORE,
     ASKING,
+    ASKING_MOVED,
     CHAIN,
     EVEN_SEEDS,
     HARD,
@@ -21,6 +25,7 @@ from lib.language.experiments import (
     SMALL,
     TWIN,
     even_asking_specs,
+    rounded_asking_specs,
 )
 from lib.language.prontoqa import metrics
 
@@ -175,6 +180,17 @@ def _ahead_by_ranks(name: str, small: np.ndarray, large: np.ndarray) -> Part:
     return by_exact_test(f"{name}, small above large: exact rank test of seeds", found.p, found.opposite, found.least)
 
 
+MOST_SHIFT = 0.1
+"""By how much bfloat16 may shift a mean share of labels: runs of one arm differ by up to .4 (our choice)."""
+PRECISION = roundings.Question(
+    rounded_asking_specs,
+    lambda profile: again(ASKING_MOVED, profile),
+    {
+        "labels right": (lambda run: float(metrics.gold([run])[0]), MOST_SHIFT),
+        "half the small start's lead": (partial(arms.half_lead, name="label"), MOST_SHIFT),
+    },
+)
+
 CLAIMS = asking(
     "language",
     Claim(
@@ -235,6 +251,17 @@ CLAIMS = asking(
         f"{ASKING['laptop'].gpt.train.steps:,} steps: every run tells those of its own questions; {_RANKED}",
         better_as_before,
         revised="asked when the same seeds with twice the steps had shown no lead: is it the steps, or the seeds?",
+        figure="21.1",
+    ),
+    Claim(
+        "prontoqa-roundings",
+        "ours",
+        "Fig 7",
+        "In bfloat16 as many labels come out right as in single precision, but for what the last bit changes, too.",
+        "not asked",
+        f"the {len(rounded_asking_specs('laptop'))} runs of {len(EVEN_SEEDS)} new seeds with {ASKING['laptop'].middle:,} "
+        f"questions, of either length; {PRECISION.criterion}",
+        PRECISION.measure,
         figure="21.1",
     ),
     Claim(

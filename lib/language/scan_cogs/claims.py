@@ -172,11 +172,6 @@ def out_of_distribution(store: Store, profile: str) -> Measured:
     )
 
 
-def _half_lead(run: StoredRun, name: str = "test") -> float:
-    """A run's share, counted for the small start: the lead is the sum of two such means."""
-    return run.metrics[name] if (run.spec.gamma, run.spec.decay) == SMALL else -run.metrics[name]
-
-
 MOST_SHIFT = 0.05
 """By how much bfloat16 may shift a mean share of rows."""
 _LEAD = "half the small start's lead"
@@ -186,7 +181,7 @@ PRECISION = roundings.Question(
     {
         "share right": (lambda run: run.metrics["test"], MOST_SHIFT),
         "share right, an answer may go on": (lambda run: float(metrics.going_on([run])[0]), MOST_SHIFT),
-        _LEAD: (_half_lead, MOST_SHIFT),
+        _LEAD: (arms.half_lead, MOST_SHIFT),
     },
 )
 COGS_PRECISION = roundings.Question(
@@ -195,7 +190,7 @@ COGS_PRECISION = roundings.Question(
     {
         "share in distribution": (lambda run: run.metrics["test"], MOST_SHIFT),
         "share of the 21 cases": (lambda run: run.metrics["gen"], MOST_SHIFT),
-        _LEAD: (partial(_half_lead, name="gen"), MOST_SHIFT),
+        _LEAD: (partial(arms.half_lead, name="gen"), MOST_SHIFT),
     },
 )
 

@@ -504,7 +504,7 @@ def facts(scan_runs: Runs, cogs_runs: Runs, longer: Runs | None = None) -> dict[
     group = scan_runs.get((TURN, middle(scan_runs, TURN), *LARGER))
     share = float(arms.shares(group).mean()) if group else None
     found["turn-larger"] = Fact(share, "{:.0%}", f"of “turn left” right, mean over seeds, {name_of(LARGER)}")
-    found["decay-product"] = _taken(scan_runs[TURN, middle(scan_runs, TURN), *SMALL][0])
+    found["decay-product"] = arms.decay_product(scan_runs[TURN, middle(scan_runs, TURN), *SMALL][0])
     for name, part in zip(("large", "small"), starts_alone(cogs_runs, "COGS", "gen"), strict=True):
         found[f"cogs-start-{name}"] = points(part, f"by the smaller start at the {name} arm's decay alone, COGS; {_PAIRED}")
     structural_best = max(float(structural(g).mean()) for k, g in [*cogs_runs.items(), *longer.items()] if k[2:] in PAPERS)
@@ -540,23 +540,13 @@ def facts_on_new(runs: Runs) -> dict[str, Fact]:
     return found
 
 
-def _taken(run: StoredRun | None) -> Fact:
-    """How much weight decay takes from a weight: learning rate × decay × steps, by the mean learning rate."""
-    rests = "learning rate × decay × steps, by the mean learning rate"
-    if run is None:
-        return Fact(None, "{:.2g}", rests)
-    spec = run.spec
-    mean_rate = spec.rate * (1 + spec.train.final) / 2
-    return Fact(mean_rate * spec.decay * spec.train.steps, "{:.2g}", f"{rests}, {name_of((spec.gamma, spec.decay))}")
-
-
 def facts_on_decays(decays: Runs, drawn: Runs) -> dict[str, Fact]:
     """Of starts and decays crossed with more decay, and of the paper's arms from the follow-up's start (`drawn`): shares, and
     by how much one is above the other. Absent without runs."""
     of = {kind[2:]: arms.shares(group) for kind, group in decays.items()}
     rests = "of “turn left” right, twice the steps"
     least = lambda decay: next((group[0] for kind, group in decays.items() if kind[3] == decay), None)
-    found = {"decays-product": _taken(least(MUCH)), "decays-tenth": _taken(least(TENTH))}
+    found = {"decays-product": arms.decay_product(least(MUCH)), "decays-tenth": arms.decay_product(least(TENTH))}
     named = {LARGE[1]: "little", TENTH: "tenth", MUCH: "much"}
     for gamma, start in ((LARGE[0], "large"), (SMALL[0], "small")):
         for decay, much in named.items():
