@@ -249,7 +249,8 @@ def test_what_is_told_of_longer_training() -> None:
     told = metrics.facts_on_longer(metrics.of_longer(Shelf(longer(RISING)), "laptop"))
     of_each = lambda name: [told[f"{name}-{round(10 * gamma)}"].text for gamma in GAMMAS]
     assert of_each("longer") == of_each("done") == ["0.33", "0.60", "1.00"]  # all come to 1 nat with the last evaluation
-    assert of_each("longer-held") == of_each("done-held") == ["3.40", "3.00", "2.40"]
+    assert of_each("done-held") == ["3.40", "3.00", "2.40"]
+    assert of_each("longer-least") == ["4.40", "4.00", "3.40"]
     names = ("longer-rises", "longer-steps", "longer-seeds", "longer-questions", "longer-stories", "done")
     assert [told[name].text for name in names] == ["3 of 3", "12,500", "three", "0.45", "0.80", "1"]
     never = metrics.facts_on_longer(metrics.of_longer(Shelf(longer({**RISING, 0.3: (1.0, 1.3)})), "laptop"))

@@ -25,6 +25,7 @@ from lib.core.train.plan import training_work
 from lib.in_context.out_of_domain import claims as icl
 from lib.language import cogs, scan
 from lib.language.experiments import COGS, cogs_specs, scan_specs
+from lib.language.mixture import claims as mixture
 from lib.language.scan_cogs import claims as scan_cogs
 from lib.language.study import cogs_data
 from lib.reasoning_bias.memory_and_reasoning import claims as bias
@@ -84,6 +85,7 @@ COMPARED = {
     "pre-norm of chapter 8": gpt2.PRECISION,
     "SCAN of chapter 20": scan_cogs.PRECISION,
     "COGS of chapter 20": scan_cogs.COGS_PRECISION,
+    "the mix of chapter 22": mixture.PRECISION,
 }
 """{whose bfloat16 is held against single precision: what is asked}"""
 
@@ -113,7 +115,7 @@ def draw_roundings(found: Mapping[str, Compared]) -> Figure:
     """Run by run, how far bfloat16 is from single precision, beside how far the last bit of the initial weights leads."""
     rows = [(f"{title}: {name}", c) for title, numbers in found.items() for name, (c, _) in numbers.items()]
     with look():
-        figure, axes = plt.subplots(len(rows), 1, figsize=(WIDTH, 0.5 + 1.05 * len(rows)), squeeze=False)
+        figure, axes = plt.subplots(len(rows), 1, figsize=(WIDTH, 0.5 + 0.9 * len(rows)), squeeze=False)
         for ax, (name, c) in zip(axes[:, 0], rows, strict=True):
             for y, (values, colour) in enumerate(((c.moved - c.single, GREY), (c.shift, BLUE))):
                 ax.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.7, ms=5)

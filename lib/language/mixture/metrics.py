@@ -299,14 +299,15 @@ def facts_on_longer(runs: Mapping[float, Sequence[StoredRun]]) -> dict[str, Fact
         "done": Fact(DONE, "{:g}", "our choice, nats a token"),
     }
     for gamma in GAMMAS:
-        group, of = runs.get(gamma, ()), f"mean over seeds, γ = {gamma:g}, longer runs"
-        for part, name in ((TRAINING, ""), (HELD_OUT, "held-")):
-            along = gap_along(group, part) if group else np.empty((0, 1))
-            there = _at(along, at_level(group, DONE)) if group else []
-            end = f"ΔL of {part} losses at the end, {of}"
-            found[f"longer-{name}{round(10 * gamma)}"] = Fact(mean(along[:, -1]), "{:.2f}", end)
+        group, name, of = runs.get(gamma, ()), round(10 * gamma), f"mean over seeds, γ = {gamma:g}, longer runs"
+        last = gap_along(group)[:, -1] if group else []
+        found[f"longer-{name}"] = Fact(mean(last), "{:.2f}", f"ΔL of training losses at the end, {of}")
+        for part, key in ((TRAINING, ""), (HELD_OUT, "held-")):
+            there = _at(gap_along(group, part), at_level(group, DONE)) if group else []
             rests = f"ΔL of {part} losses where the mean of both training losses comes to {DONE:g} nat, {of}"
-            found[f"done-{name}{round(10 * gamma)}"] = Fact(mean(there), "{:.2f}", rests)
+            found[f"done-{key}{name}"] = Fact(mean(there), "{:.2f}", rests)
+        least = losses(group, HELD_OUT)[..., 1].min(1) if group else []
+        found[f"longer-least-{name}"] = Fact(mean(least), "{:.2f}", f"least held-out loss of stories, nats a token, {of}")
     for corpus, of in enumerate(("questions", "stories")):
         last = [losses(runs[gamma])[:, -1, corpus] for gamma in GAMMAS[1:]] if runs else []
         rests = (
