@@ -14,9 +14,10 @@ from planted import Planted, Shelf, judged, planted_run
 from scipy.stats import ttest_1samp
 from torch import Tensor
 
+from lib.core.read.fact import ABSENT
 from lib.core.record.store import StoredRun
 from lib.language import arms, drawing
-from lib.language.addition import metrics
+from lib.language.addition import figures, metrics
 from lib.language.addition.claims import CLAIMS
 from lib.language.addition_task import MARKS, Addition
 from lib.language.experiments import (
@@ -35,6 +36,7 @@ from lib.language.experiments import (
     gpt2_rates_specs,
     low_rate_specs,
     post_adding_specs,
+    post_high_specs,
 )
 from lib.language.study import Adding, make_adding
 
@@ -203,15 +205,57 @@ def test_every_other_rate_is_asked_in_gpt2s_form(small: Mapping[float, float], t
     assert judged(CLAIMS, "adding-gpt2-rates", [], "paper")["status"] == "not run"
 
 
+@pytest.mark.parametrize(
+    ("small", "large", "status"),
+    [
+        (0.96, 0.5, "reproduced"),
+        (0.955, 0.97, "partly"),  # adds, but has less
+        (0.9, 0.5, "partly"),
+        (0.5, 0.9, "opposite"),
+    ],
+)
+def test_the_small_arm_is_asked_to_add_at_a_higher_rate(small: float, large: float, status: str) -> None:
+    runs = [
+        planted_run(s, {"test": (small if arm == SMALL else large) + 0.001 * s.seed, "train": 0.98})
+        for arm, specs in post_high_specs("laptop").items()
+        for s in specs
+    ]
+    assert judged(CLAIMS, "adding-post-high", runs)["status"] == status
+    assert judged(CLAIMS, "adding-post-high", runs[1:])["status"] == "not run"
+    assert judged(CLAIMS, "adding-post-high", [], "paper")["status"] == "not run"
+
+
+def test_what_is_told_of_other_rates() -> None:
+    share = lambda s: (0.9 if s.gamma == LARGE[0] else 0.2) + 0.01 * s.seed
+    of = lambda specs: {
+        kind: [planted_run(s, {"test": share(s), "train": 1.0}) for s in group] for kind, group in specs.items()
+    }
+    gpt2, post = of(gpt2_rates_specs("laptop")), of(post_high_specs("laptop"))
+    told = {name: fact.text for name, fact in metrics.facts_on_rates(gpt2, post).items()}
+    assert (told["rate-high-large"], told["rate-low-small"]) == ("90% to 93%", "20% to 23%")
+    assert (told["rate-high-ranks"], told["post-high-ranks"]) == ("0.014", "1")  # 1 of 70, and all of them
+    assert told["post-high-large"] == "93% to 96%"
+    assert {fact.text for fact in metrics.facts_on_rates({}, {}).values()} == {ABSENT}
+    shown = metrics.by_rate([*gpt2.values(), *metrics.of_papers(post)])
+    assert list(shown) == [("GPT-2", 2e-4), ("GPT-2", 1e-3), ("post-norm", 2e-3)]
+    assert shown["GPT-2", 1e-3]["small start"][0] == pytest.approx([0.2, 0.21, 0.22, 0.23])
+    figure = figures.by_rate(shown)
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["post-norm", "GPT-2"]
+
+
 def test_runs_at_other_rates_differ_in_nothing_else() -> None:
-    low = gpt2_adding_specs("laptop")
-    for (rate, *arm), specs in gpt2_rates_specs("laptop").items():
-        for one, other in zip(specs, low[arm[0], arm[1]], strict=True):
+    gpt2, post = gpt2_adding_specs("laptop"), post_adding_specs("laptop")
+    pairs = [(specs, gpt2[arm[0], arm[1]]) for (_, *arm), specs in gpt2_rates_specs("laptop").items()]
+    pairs += [(specs, post[arm]) for arm, specs in post_high_specs("laptop").items()]
+    for specs, usual in pairs:
+        assert len(specs) == 4
+        for one, other in zip(specs, usual, strict=False):
             same = {"rate": other.rate, "experiment": other.experiment, "train": other.train, "task": other.task}
             assert replace(one, **same) == other
             assert dict(one.task) | {"keep": ()} == dict(other.task) | {"keep": ()}
-            assert rate == one.rate != other.rate
+            assert one.rate != other.rate
             assert one.train.steps >= other.train.steps
+            assert one.train.precision == "float32"
 
 
 ROW = torch.arange(402.0)[:, None] * torch.tensor([1.0, 0.0])
@@ -335,19 +379,17 @@ def test_facts_and_tables_are_of_the_arms_and_of_the_trials() -> None:
     runs = found(spread=0.0)
     gpt2 = in_gpt2_form(0.99, 0.05)
     low = found(share=GOOD | {(SQUARE, *LARGE): 0.957}, train=0.98)
-    shown = {name: fact.text for name, fact in metrics.facts(runs, low, [], gpt2, {}).items()}
+    shown = {name: fact.text for name, fact in metrics.facts(runs, low, gpt2, {}).items()}
     assert (shown["small"], shown["large"], shown["larger"]) == ("3 of 3", "0 of 3", "0 of 3")
     assert (shown["low-small"], shown["low-large"], shown["low-unlearned"]) == ("3 of 3", "2 of 3", "3 of 3")
     assert (shown["large-range"], shown["edge"], shown["middle"]) == ("40% to 40%", "100%", "0%")
     assert (shown["gpt2-large"], shown["gpt2-small"], shown["gpt2-starts-ranks"]) == ("4 of 4", "0 of 4", "0.014")
     assert (shown["gpt2-large-range"], shown["gpt2-starts-train"]) == ("96.0% to 99.0%", "99.5% to 99.5%")
     assert (shown["large-dial-misses"], shown["gpt2-decays-alike"]) == ("–", "–")  # no weights
-    alone = metrics.facts(runs, {}, [], {}, {})
-    assert {
-        alone[name].text for name in ("low-unlearned", "gpt2-large-high", "gpt2-small", "gpt2-fisher", "gpt2-starts-ranks")
-    } == {"–"}
+    alone = metrics.facts(runs, {}, {}, {})
+    assert {alone[name].text for name in ("low-unlearned", "gpt2-small", "gpt2-fisher", "gpt2-starts-ranks")} == {"–"}
     assert metrics.arm_rows(found())[1] == ("square", "0.5", "0.01", "100.0", "39.5 ± 0.5")
-    reported = metrics.setting_rows([], list(found().values()))
+    reported = metrics.setting_rows({"trial": [[]], "reported": found().values()})
     assert reported == [("post-norm", "0.001", "reported, seeds 0, 1, 2", "100.0", "39.5 ± 0.5", "100.0", "98.5 ± 0.5")]
 
 

@@ -23,6 +23,8 @@ from lib.language.arms import name_of
 from lib.language.experiments import (
     COGS,
     COGS_MOVED,
+    COGS_MUCH,
+    COGS_TENTH,
     CROSSED,
     JUMP,
     LARGE,
@@ -33,6 +35,7 @@ from lib.language.experiments import (
     TENTH,
     TURN,
     Kind,
+    cogs_decay_specs,
     cogs_specs,
     doubled_specs,
     longer_cogs_specs,
@@ -254,6 +257,15 @@ def with_decay(share: Share, train: float = 1.0) -> list[Planted]:
     ]
 
 
+def cogs_with_decay(shares: Mapping[tuple[float, float], float], train: float = 1.0) -> list[Planted]:
+    """The same on COGS's 21 cases, with a point more a seed."""
+    return [
+        planted_run(spec, {"test": 0.9, "gen": shares[kind[2:]] + 0.01 * spec.seed, "train": train})
+        for kind, group in cogs_decay_specs("laptop").items()
+        for spec in group
+    ]
+
+
 def by_arm(shares: dict[tuple[float, float], float]) -> Share:
     return lambda kind: shares.get(kind[2:], 0.5)
 
@@ -302,31 +314,48 @@ def test_the_papers_arms_are_taken_apart(shares: dict[tuple[float, float], float
     for claim, status in (("scan-papers-arms", arms), ("scan-papers-decays", decays), ("scan-papers-starts", starts)):
         assert judged(CLAIMS, claim, runs)["status"] == status
         assert judged(CLAIMS, claim, with_decay(by_arm(shares), 0.9))["status"] == "too small to tell"
+    cases = {(gamma, COGS_MUCH if decay == MUCH else COGS_TENTH): share for (gamma, decay), share in shares.items()}
+    runs = cogs_with_decay(cases)
+    for claim, status in (("cogs-papers-arms", arms), ("cogs-papers-decays", decays), ("cogs-papers-starts", starts)):
+        assert judged(CLAIMS, claim, runs)["status"] == status
+        assert judged(CLAIMS, claim, cogs_with_decay(cases, 0.9))["status"] == "too small to tell"
+        assert judged(CLAIMS, claim, runs, "paper")["status"] == "not run"
 
 
-def test_much_decay_takes_as_much_from_a_weight_as_in_the_papers() -> None:
-    (spec, *_) = scan_decay_specs("laptop")[TURN, MIDDLE, 0.7, MUCH]
-    t, step = spec.train, torch.arange(spec.train.steps)
-    rates = warmup_cosine(step, torch.full(step.shape, spec.rate), t.warmup, t.steps, t.start, t.final)
-    assert MUCH * rates.sum() == pytest.approx(1.8, abs=0.05)
-    assert pytest.approx(LARGE[1] / SMALL[1]) == TENTH / MUCH  # as far apart as in the paper
+@pytest.mark.parametrize(
+    ("specs", "much", "tenth"),
+    [
+        (scan_decay_specs("laptop")[TURN, MIDDLE, 0.7, MUCH], MUCH, TENTH),
+        (cogs_decay_specs("laptop")["COGS", 4_000, 0.7, COGS_MUCH], COGS_MUCH, COGS_TENTH),
+    ],
+)
+def test_much_decay_takes_as_much_from_a_weight_as_in_the_papers(specs: list[RunSpec], much: float, tenth: float) -> None:
+    t, rate = specs[0].train, specs[0].rate
+    step = torch.arange(t.steps)
+    rates = warmup_cosine(step, torch.full(step.shape, rate), t.warmup, t.steps, t.start, t.final)
+    assert much * rates.sum() == pytest.approx(1.8, abs=0.06)
+    assert pytest.approx(LARGE[1] / SMALL[1]) == tenth / much  # as far apart as in the paper
 
 
 def test_facts_on_decay_are_of_each_start_and_each_decay() -> None:
     shares = {(0.5, 0.01): 0.2, (0.5, MUCH): 0.6, (0.7, 0.01): 0.3, (0.7, MUCH): 0.65, (0.7, 0.1): 0.5}
     shares |= {(0.5, TENTH): 0.25, (0.7, TENTH): 0.32}
-    shelf = Shelf(with_decay(by_arm(shares)))
-    decays, drawn = (of(shelf, "laptop") for of in (metrics.of_decays, metrics.of_script))
-    told = {name: fact.text for name, fact in metrics.facts_on_decays(decays, drawn).items()}
+    on_cogs = {(0.5, COGS_TENTH): 0.1, (0.5, COGS_MUCH): 0.3, (0.7, COGS_TENTH): 0.15, (0.7, COGS_MUCH): 0.4}
+    shelf = Shelf([*with_decay(by_arm(shares)), *cogs_with_decay(on_cogs)])
+    decays, drawn, cogs = (of(shelf, "laptop") for of in (metrics.of_decays, metrics.of_script, metrics.of_cogs_decays))
+    told = {name: fact.text for name, fact in metrics.facts_on_decays(decays, drawn, cogs).items()}
     assert (told["decays-large-little"], told["decays-small-much"]) == ("26%", "70%")  # a point a seed, 3 to 8
     assert (told["decays-more-large"], told["decays-more-small"]) == ("+35 (+35 to +35)", "+33 (+33 to +33)")
     assert (told["decays-large-tenth"], told["decays-start-tenth"], told["decays-tenth"]) == ("31%", "+7 (+7 to +7)", "0.18")
     assert (told["decays-start-little"], told["decays-start-much"]) == ("+10 (+10 to +10)", "+5 (+5 to +5)")
     assert (told["script-ahead"], told["script-small"], told["decays-product"]) == ("six of six", "56%", "1.8")
-    arms_shown = metrics.of_starts(decays, drawn)
-    assert next(iter(arms_shown)) == "γ = 0.5, decay 0.01"
-    assert list(arms_shown)[-1] == "follow-up’s start:\nγ = 0.7, decay 0.1"
-    assert {fact.text for fact in metrics.facts_on_decays({}, {}).values()} == {ABSENT}  # the profile paper has none
+    assert (told["cogs-decays-large-much"], told["cogs-decays-more-small"]) == ("35%", "+25 (+25 to +25)")  # seeds 3 to 7
+    assert (told["cogs-decays-start-tenth"], told["cogs-decays-start-much"]) == ("+5 (+5 to +5)", "+10 (+10 to +10)")
+    arms_shown = metrics.of_starts(decays, drawn, cogs)
+    assert next(iter(arms_shown)) == "SCAN:\nγ = 0.5, decay 0.01"
+    assert list(arms_shown)[7] == "SCAN, follow-up’s start:\nγ = 0.7, decay 0.1"
+    assert arms_shown["COGS:\nγ = 0.7, decay 0.58"][0] == pytest.approx([0.43, 0.44, 0.45, 0.46, 0.47])
+    assert {fact.text for fact in metrics.facts_on_decays({}, {}, {}).values()} == {ABSENT}  # the profile paper has none
 
 
 def test_the_follow_ups_start_has_the_twins_of_runs_that_are_stored() -> None:

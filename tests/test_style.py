@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -265,3 +267,22 @@ def test_panels_for_which_there_is_no_room_are_not_stacked(recwarn: pytest.Warni
         assert not style.stack(fig)
     plt.close(fig)
     assert len(recwarn) == 0
+
+
+@pytest.mark.parametrize("colour", style.FILL)
+def test_values_can_be_read_on_every_cell(colour: str) -> None:
+    values = np.append(np.linspace(0, 1, 11), np.nan)[None]
+    fig, ax = plt.subplots()
+    image = ax.imshow(values, vmin=0, vmax=1, cmap=style.FILL[colour])
+    style.write_values(ax, values)
+    assert [text.get_text() for text in ax.texts][-2:] == ["1.00", "–"]
+    for text, value in zip(ax.texts, values[0, :-1], strict=False):
+        ink, cell = sorted(map(luminance, (to_rgb(text.get_color()), image.to_rgba(value)[:3])))
+        assert (cell + 0.05) / (ink + 0.05) > 3.9
+    plt.close(fig)
+
+
+def luminance(rgb: Iterable[float]) -> float:
+    """Relative, as WCAG 2 defines it."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return sum(part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))

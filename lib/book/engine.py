@@ -9,6 +9,7 @@ from typing import Any, cast
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lib.book.timings import load
 from lib.composition import controls
@@ -18,7 +19,7 @@ from lib.composition.task import LENGTH
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, span
 from lib.core.read.roundings import Comparison, level, tests
-from lib.core.read.style import BLUE, GREY, WIDTH, look
+from lib.core.read.style import BLUE, DARK, GREY, LIGHT, WIDTH, look
 from lib.core.read.tables import table
 from lib.core.record.store import Store, load_stored
 from lib.core.train.plan import training_work
@@ -26,6 +27,7 @@ from lib.in_context.out_of_domain import claims as icl
 from lib.language import cogs, scan
 from lib.language.experiments import COGS, cogs_specs, scan_specs
 from lib.language.mixture import claims as mixture
+from lib.language.prontoqa import claims as prontoqa
 from lib.language.scan_cogs import claims as scan_cogs
 from lib.language.study import cogs_data
 from lib.reasoning_bias.memory_and_reasoning import claims as bias
@@ -85,6 +87,7 @@ COMPARED = {
     "pre-norm of chapter 8": gpt2.PRECISION,
     "SCAN of chapter 20": scan_cogs.PRECISION,
     "COGS of chapter 20": scan_cogs.COGS_PRECISION,
+    "PrOntoQA of chapter 21": prontoqa.PRECISION,
     "the mix of chapter 22": mixture.PRECISION,
 }
 """{whose bfloat16 is held against single precision: what is asked}"""
@@ -112,21 +115,31 @@ def roundings_table(found: Mapping[str, Compared]) -> str:
 
 
 def draw_roundings(found: Mapping[str, Compared]) -> Figure:
-    """Run by run, how far bfloat16 is from single precision, beside how far the last bit of the initial weights leads."""
-    rows = [(f"{title}: {name}", c) for title, numbers in found.items() for name, (c, _) in numbers.items()]
+    """Run by run, how far bfloat16 is from single precision, above how far the last bit of the initial weights leads; every
+    number in units of how far its mean may be off."""
+    high = len(found) + sum(map(len, found.values()))
     with look():
-        figure, axes = plt.subplots(len(rows), 1, figsize=(WIDTH, 0.5 + 0.9 * len(rows)), squeeze=False)
-        for ax, (name, c) in zip(axes[:, 0], rows, strict=True):
-            for y, (values, colour) in enumerate(((c.moved - c.single, GREY), (c.shift, BLUE))):
-                ax.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.7, ms=5)
-            ax.plot(c.mean_shift[1:], [1, 1], color=BLUE, lw=1)
-            ax.axvline(0, color=GREY, lw=0.8)
-            ax.set(yticks=(0, 1), yticklabels=("last bit", "bfloat16"), ylim=(-0.6, 1.6))
-            reach = 1.15 * max(abs(bound) for bound in ax.get_xlim())
-            ax.set_xlim(-reach, reach)
-            ax.locator_params(axis="x", nbins=5)  # a phone has room for no more
-            ax.set_title(name, loc="left", fontsize="medium")
-        axes[-1, 0].set_xlabel("difference from single precision, a dot a run")
+        figure, ax = plt.subplots(figsize=(WIDTH, 0.8 + 0.42 * high))
+        ax.axvspan(-1, 1, color=LIGHT, alpha=0.5, lw=0)
+        write = lambda y, words, **how: ax.text(0, y, words, transform=ax.get_yaxis_transform(), fontsize="small", **how)
+        row = 0
+        for title, numbers in found.items():
+            write(row + 0.7, title, weight="bold")
+            for name, (c, allowed) in numbers.items():
+                row += 1
+                write(row + 0.25, name)
+                for y, values, colour in ((0.5, c.shift, BLUE), (0.75, c.moved - c.single, GREY)):
+                    ax.plot(values / allowed, np.full(len(values), row + y), "o", color=colour, alpha=0.7, ms=4.5)
+                ax.plot(np.array(c.mean_shift[1:]) / allowed, [row + 0.5] * 2, color=DARK, lw=2.5, solid_capstyle="butt")
+            row += 1
+        ax.set(yticks=(), ylim=(high + 0.1, 0), xlabel="difference, in units of what is allowed of a mean")
+        ax.spines.left.set_visible(False)
+        reach = max(map(abs, ax.get_xlim()))
+        ax.set_xlim(-reach, reach)
+        marks = [Line2D([], [], color=colour, marker="o", ls="", alpha=0.7, ms=4.5) for colour in (BLUE, GREY)]
+        marks.append(Line2D([], [], color=DARK, lw=2.5))
+        names = ("bfloat16", "last bit moved", "mean of bfloat16, 95%")
+        figure.legend(marks, names, loc="outside upper center", ncols=3, handletextpad=0.4, columnspacing=1)
     return figure
 
 

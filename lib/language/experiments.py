@@ -113,12 +113,14 @@ def adding_search(profile: str) -> list[RunSpec]:
 GPT2_SEEDS = (0, 1, 2, 3)
 
 
-def _in_gpt2_form(name: str, profile: str, arm: tuple[float, float], rate: float, times: float = 1) -> list[RunSpec]:
-    """Runs of the experiment `name` in GPT-2's form and in single precision, for so many times the steps of the profile."""
+def _once_more(
+    name: str, profile: str, arm: tuple[float, float], seeds: tuple[int, ...], times: float = 1, **other: Any
+) -> list[RunSpec]:
+    """Runs of the experiment `name` on these seeds, of which only the laptop has more than one, in single precision, for so
+    many times the steps of the profile, and `other` than its setting where that is given."""
     train = replace(_longer(ADDING[profile].train, times), precision="float32")
-    seeds = GPT2_SEEDS if profile == "laptop" else GPT2_SEEDS[:1]
-    specs = [adding_spec(profile, *arm, seed, form="GPT-2", rate=rate, train=train) for seed in seeds]
-    return [replace(spec, experiment=name) for spec in specs]
+    seeds = seeds if profile == "laptop" else seeds[:1]
+    return [replace(adding_spec(profile, *arm, seed, train=train, **other), experiment=name) for seed in seeds]
 
 
 def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
@@ -126,7 +128,8 @@ def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
     said that the large start adds and the small one does not; the profile paper has that form anyway."""
     if check_profile(profile) == "paper":
         return {}
-    return {arm: _in_gpt2_form("language-addition-gpt2", profile, arm, LOW_RATE) for arm in (LARGE, SMALL, *CROSSED)}
+    again = partial(_once_more, "language-addition-gpt2", profile, seeds=GPT2_SEEDS, form="GPT-2", rate=LOW_RATE)
+    return {arm: again(arm) for arm in (LARGE, SMALL, *CROSSED)}
 
 
 GPT2_RATES = {1e-3: 1.0, 2e-4: 1.5}
@@ -139,11 +142,8 @@ def gpt2_rates_specs(profile: str) -> dict[tuple[float, float, float], list[RunS
     profile paper has none."""
     if check_profile(profile) == "paper":
         return {}
-    return {
-        (rate, *arm): _in_gpt2_form("language-addition-rates", profile, arm, rate, times)
-        for rate, times in GPT2_RATES.items()
-        for arm in (LARGE, SMALL)
-    }
+    again = partial(_once_more, "language-addition-rates", profile, seeds=GPT2_SEEDS, form="GPT-2")
+    return {(rate, *arm): again(arm, times=times, rate=rate) for rate, times in GPT2_RATES.items() for arm in (LARGE, SMALL)}
 
 
 POST_SEEDS = {LARGE: tuple(range(3, 11)), SMALL: tuple(range(3, 11))}
@@ -156,15 +156,19 @@ def post_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
     in single precision; the profile paper has none."""
     if check_profile(profile) == "paper":
         return {}
-    count = None if profile == "laptop" else 1
-    train = replace(ADDING[profile].train, precision="float32")
-    return {
-        arm: [
-            replace(adding_spec(profile, *arm, seed, train=train), experiment="language-addition-post")
-            for seed in seeds[:count]
-        ]
-        for arm, seeds in POST_SEEDS.items()
-    }
+    return {arm: _once_more("language-addition-post", profile, arm, seeds) for arm, seeds in POST_SEEDS.items()}
+
+
+HIGH_RATE = 2e-3
+"""Twice the laptop's own."""
+
+
+def post_high_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
+    """{(γ, weight decay): runs} of the first four of these seeds at the high learning rate; the profile paper has none."""
+    if check_profile(profile) == "paper":
+        return {}
+    again = partial(_once_more, "language-addition-post-high", profile, rate=HIGH_RATE)
+    return {arm: again(arm, seeds=seeds[: len(GPT2_SEEDS)]) for arm, seeds in POST_SEEDS.items()}
 
 
 def _language(name: str, title: str, make: StudyFactory, *specs: Callable[[str], Any]) -> Experiment:
@@ -192,6 +196,14 @@ ADDITION_RATES = Experiment(
 
 ADDITION_POST = Experiment(
     "language-addition-post", "Addition on eight new seeds", VERSION, make_adding, in_one_list(post_adding_specs), always
+)
+
+ADDITION_POST_HIGH = Experiment(
+    "language-addition-post-high",
+    "Addition on four of them at a higher learning rate",
+    VERSION,
+    make_adding,
+    in_one_list(post_high_specs),
 )
 
 
@@ -436,6 +448,23 @@ def scan_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     made = lambda gamma, decay, seed: reading_spec("language-scan-decay", setting, gamma, decay, seed, s.middle, split=TURN)
     arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (LARGE[1], MUCH, TENTH)]
     return {(TURN, s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in arms}
+
+
+COGS_MUCH, COGS_TENTH = 0.58, 0.058
+"""The same for COGS's runs of twice the steps, which are more than SCAN's (our choice)."""
+DECAY_SEEDS = NEW_SEEDS[:5]
+
+
+def cogs_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
+    """{("COGS", size, γ, decay): runs} of either start of the paper's arms with COGS_TENTH and COGS_MUCH, for twice as many
+    steps, in bfloat16 where the machine has it, always on the book's own data. The profile paper has none."""
+    s = COGS[check_profile(profile)]
+    if profile == "paper":
+        return {}
+    setting, seeds = _trained(s, _longer(s.gpt.train)), DECAY_SEEDS if profile == "laptop" else DECAY_SEEDS[:1]
+    made = lambda gamma, decay, seed: reading_spec("language-cogs-decay", setting, gamma, decay, seed, s.middle)
+    arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (COGS_MUCH, COGS_TENTH)]
+    return {("COGS", s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in arms}
 
 
 def scan_script_specs(profile: str) -> dict[Kind, list[RunSpec]]:
@@ -767,6 +796,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION_SEARCH,
     ADDITION_GPT2,
     ADDITION_RATES,
+    ADDITION_POST_HIGH,
     ADDITION_POST,
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-scan-new", "SCAN on new seeds", make_scan, new_scan_specs),
@@ -776,6 +806,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _language("language-scan-script", "SCAN from the follow-up's start", make_scan, scan_script_specs),
     _language("language-cogs", "COGS: 21 cases", make_cogs, cogs_specs),
     COGS_MOVED,
+    _language("language-cogs-decay", "COGS with as much decay as in the papers", make_cogs, cogs_decay_specs),
     _language("language-cogs-longer", "COGS: as many passes over most rows", make_cogs, longer_cogs_specs),
     _language(DOUBLED[TURN], "SCAN in a model of twice the depth and width", make_scan, partial(doubled_specs, TURN)),
     _language(DOUBLED["COGS"], "COGS in a model of twice the depth and width", make_cogs, partial(doubled_specs, "COGS")),

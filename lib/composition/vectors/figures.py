@@ -23,7 +23,12 @@ def cosine_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
     with style.look():
         size = style.WIDTH / (len(titles) + 0.6)
         fig, axes = plt.subplots(
-            2, len(titles), figsize=(style.WIDTH, size + 2.0), squeeze=False, height_ratios=(size, 0.85), sharex="row"
+            *(2, len(titles)),
+            figsize=(style.WIDTH, size + 2.0),
+            squeeze=False,
+            height_ratios=(size, 0.85),
+            sharex="row",
+            sharey="row",
         )
         for above, below, s, title in zip(*axes, rows, titles, strict=True):
             image = above.imshow(s.values, vmin=-1, vmax=1, cmap=style.COSINE)
@@ -37,8 +42,6 @@ def cosine_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
             style.bare(above)
             _strip(below, s)
         axes[0, 0].set_ylabel(f"key of {LOWER[0]} or {UPPER[0]}", fontsize=8)
-        for ax in axes[1, 1:]:
-            ax.set_yticklabels([])
         fig.colorbar(image, ax=axes[0], shrink=0.9, label="cosine")
         low = min(float(s.values.min()) for s in rows)
         axes[1, 0].set_xlim(min(low - 0.05, 0.45), 1.03)

@@ -314,12 +314,17 @@ def tick_grid(ax: Axes, columns: list, rows: list, xlabel: str, ylabel: str) -> 
 
 
 def write_values(ax: Axes, values: np.ndarray, digits: int = 2, size: float = 7.5, spread: np.ndarray | None = None) -> None:
-    """Write each cell's value into it, light on dark cells, and its spread below if there is one; a dash for NaN."""
+    """Write each value into its cell of the image on these axes, and its spread below if there is one; a dash for NaN."""
+    cells = ax.images[-1].to_rgba(values)
+    rgb = cells[..., :3] * cells[..., 3:] + 1 - cells[..., 3:]  # on white paper
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    dark = linear @ (0.2126, 0.7152, 0.0722) < 0.213  # the luminance at which white and #222222 contrast alike (WCAG 2)
     for (row, column), value in np.ndenumerate(values):
         text = "–" if np.isnan(value) else f"{value:.{digits}f}"
         if spread is not None and not np.isnan(value):
             text += f"\n±{spread[row, column]:.{digits}f}"
-        ax.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if value > 0.6 else "#222222")
+        colour = "white" if dark[row, column] else "#222222"
+        ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)
 
 
 def band(ax: Axes, x: Sequence[float] | np.ndarray, values: np.ndarray, shade: float = 0.15, **look: Any) -> None:

@@ -9,11 +9,12 @@ import matplotlib.patches
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from lib.core.read import style
 from lib.language.addition_task import Addition
-from lib.language.drawing import STARTS
+from lib.language.drawing import ARMS, STARTS
 
 
 def held_out(tasks: Mapping[str, Addition]) -> Figure:
@@ -44,6 +45,30 @@ def by_distance(arms: Mapping[str, np.ndarray]) -> Figure:
         ax.set(xlabel="distance from the edge of the square", ylabel="share of right sums", ylim=(-0.03, 1.03))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         fig.legend(loc="outside lower center", ncols=len(arms))
+    return fig
+
+
+def by_rate(found: Mapping[tuple[str, float], Mapping[str, tuple[np.ndarray, np.ndarray]]]) -> Figure:
+    """Shares at the end by the learning rate, a panel a form, a point a run; open: one that has not learned its pairs of
+    training. found: {(form, learning rate): {arm: (shares (R,), has a run learned? (R,))}}, the large arm first."""
+    forms, rates = (sorted(set(at)) for at in zip(*found, strict=True))
+    with style.look():
+        fig, axes = plt.subplots(1, len(forms), figsize=(style.WIDTH, 2.9), sharey=True, squeeze=False)
+        for ax, form in zip(axes[0], reversed(forms), strict=True):
+            ax.set_title(form)
+            for at, rate in enumerate(rates):
+                there = found.get((form, rate), {}).values()
+                for (values, learned), (colour, mark), y in zip(there, ARMS, (0.2, -0.2), strict=False):
+                    heights = at + y + np.linspace(-0.09, 0.09, len(values))  # so that runs that end alike are seen
+                    for some, face in ((learned, colour), (~learned, "white")):
+                        ax.plot(values[some], heights[some], mark, ms=6.5, mec=colour, mfc=face, alpha=0.8)
+            for edge in range(1, len(rates)):
+                ax.axhline(edge - 0.5, color=style.LIGHT, lw=0.6, zorder=0)
+            ax.set(xlabel="share of right sums in the square", xlim=(-0.03, 1.03), ylim=(-0.5, len(rates) - 0.5))
+        axes[0, 0].set_yticks(range(len(rates)), [f"{rate:g}" for rate in rates])
+        axes[0, 0].set_ylabel("learning rate")
+        marks = [Line2D([], [], color=colour, marker=mark, ls="", ms=6.5) for colour, mark in ARMS]
+        fig.legend(marks, list(next(iter(found.values()))), loc="outside lower center", ncols=2)
     return fig
 
 

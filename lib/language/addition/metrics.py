@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from lib.language.experiments import (
     ADDITION_SEARCH,
     CROSSED,
     GPT2_RATES,
+    HIGH_RATE,
     LARGE,
     LARGER,
     LOW_RATE,
@@ -30,6 +31,7 @@ from lib.language.experiments import (
     gpt2_rates_specs,
     low_rate_specs,
     post_adding_specs,
+    post_high_specs,
 )
 
 Arm = tuple[str, float, float]
@@ -89,6 +91,24 @@ def at_rates(store: Store, profile: str) -> dict[tuple[float, float, float], lis
     """{(learning rate, γ, weight decay): runs of GPT-2's form} at other rates; none for the profile paper. Raises LookupError
     where some are missing."""
     return {kind: load(specs, store) for kind, specs in gpt2_rates_specs(profile).items()}
+
+
+def at_high_rate(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
+    """{(γ, weight decay): runs of the profile's own form} at a higher rate, on four of the new seeds; none for the profile
+    paper. Raises LookupError where some are missing."""
+    return {arm: load(specs, store) for arm, specs in post_high_specs(profile).items()}
+
+
+ByRate = dict[tuple[str, float], dict[str, tuple[np.ndarray, np.ndarray]]]
+"""{(form, learning rate): {arm: (shares of the square (R,), has a run learned? (R,))}}, the large arm first."""
+
+
+def by_rate(groups: Iterable[Sequence[StoredRun]]) -> ByRate:
+    """Of the paper's two arms, wherever both are."""
+    return {
+        at: {f"{name} start": (arms.shares(runs), arms.fitted(runs)) for name, runs in (("large", large), ("small", small))}
+        for at, large, small in both_arms(groups)
+    }
 
 
 def on_new_seeds(store: Store, profile: str) -> dict[tuple[float, float], list[StoredRun]]:
@@ -240,14 +260,11 @@ def _mean(runs: Sequence[StoredRun]) -> float | None:
 def facts(
     runs: Mapping[Arm, Sequence[StoredRun]],
     low_rate: Mapping[Arm, Sequence[StoredRun]],
-    tried: Sequence[StoredRun],
     gpt2: Mapping[tuple[float, float], Sequence[StoredRun]],
     new: Mapping[tuple[float, float], Sequence[StoredRun]],
 ) -> dict[str, Fact]:
-    """What the text of chapter 19 says: of every arm, of the arms at the low learning rate, of the trials, of GPT-2's form, and
-    of new seeds."""
+    """What the text of chapter 19 says: of every arm, of these at the low learning rate, of GPT-2's form, and of new seeds."""
     task = task_of(runs[RANDOM, *LARGER][0])
-    in_trials = by_setting([tried]).get(("GPT-2", 1e-3), {})
     found = {
         "held-out": Fact(len(task.test), "{:,}", "pairs in the square, counted from the task"),
         "trained": Fact(len(task.train), "{:,}", "pairs outside of it, counted from the task"),
@@ -281,9 +298,6 @@ def facts(
     for name, arm in (("crossed-decay", CROSSED[0]), ("crossed-start", CROSSED[1])):
         rests = f"of the square right, mean over seeds, {arms.name_of(arm)}"
         found[name] = Fact(_mean(runs[SQUARE, *arm]), "{:.0%}", rests)
-    for name, arm in (("large", LARGE), ("small", SMALL)):
-        rests = "of the square right, one trial in GPT-2's form, learning rate 0.001"
-        found[f"gpt2-{name}-high"] = Fact(_mean(in_trials.get(arm, ())), "{:.1%}", rests)
     together = {arm: [*runs[SQUARE, *arm], *new.get(arm, ())] for arm in (SMALL, LARGE)}
     rests = "first and new seeds together, in bfloat16 and in single precision, counted afterwards"
     for name, arm in (("small", SMALL), ("large", LARGE)):
@@ -300,7 +314,7 @@ SLOW_SEEDS = (5, 6, 7, 8, 9, 10)
 """The runs of the small arm that had not begun when it was asked whether they add by the slow part of their numbers."""
 
 
-def of_seeds(runs: Sequence[StoredRun], seeds: Sequence[int]) -> list[StoredRun]:
+def of_seeds(runs: Sequence[StoredRun], seeds: Collection[int]) -> list[StoredRun]:
     return [run for run in runs if run.spec.seed in seeds]
 
 
@@ -363,13 +377,12 @@ def new_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> dict
     for part in (parts.RULER, parts.DIAL):
         value = span(parts.whole_turns(run, part) for run in asked)
         found[f"asked-{part}"] = Fact(value, turns, f"{rests}, the four runs that were judged, the {part} cut")
-    for part in (parts.RULER, parts.DIAL):
         sizes = span(parts.turns_missed(run, part) for run in large)
-        rests = f"median size of errors, in turns of a run's own dial, large arm, new seeds, the {part} cut"
-        found[f"turns-{part}"] = Fact(sizes, "{:.1f} to {:.1f}", rests)
+        of = f"median size of errors, in turns of a run's own dial, large arm, new seeds, the {part} cut"
+        found[f"turns-{part}"] = Fact(sizes, "{:.1f} to {:.1f}", of)
     less = sum(parts.turns_missed(run, parts.DIAL) < parts.turns_missed(run, parts.RULER) for run in large)
-    rests = "runs of the large arm on new seeds whose median error is smaller without the dial than without the ruler"
-    found["turns-less"] = Fact((less, len(large)) if large else None, "{} of {}", rests)
+    of = "runs of the large arm on new seeds whose median error is smaller without the dial than without the ruler"
+    found["turns-less"] = Fact((less, len(large)) if large else None, "{} of {}", of)
     found["failing-turns"] = Fact(span(map(parts.whole_turns, failing)), turns, f"{rests}, nothing cut")
     found["failing-range"] = Fact(
         span(arms.shares(failing)),
@@ -419,20 +432,37 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
     return found
 
 
-def facts_on_rates(runs: Mapping[tuple[float, float, float], Sequence[StoredRun]]) -> dict[str, Fact]:
-    """Of the paper's two arms in GPT-2's form at a higher learning rate and at a lower one. Absent without runs."""
+OfArms = Mapping[tuple[float, float], Sequence[StoredRun]]
+"""{(γ, weight decay): runs}"""
+AtRates = Mapping[tuple[float, float, float], Sequence[StoredRun]]
+"""{(learning rate, γ, weight decay): runs}"""
+
+
+def of_papers(groups: OfArms) -> list[Sequence[StoredRun]]:
+    """The paper's two arms, the large one first."""
+    return [groups[arm] for arm in (LARGE, SMALL) if arm in groups]
+
+
+def facts_on_rates(gpt2: AtRates, post: OfArms) -> dict[str, Fact]:
+    """Of the paper's two arms in GPT-2's form at a higher learning rate and at a lower one, and in the post-norm form at a
+    higher one. Absent without runs."""
+    at = {
+        **{f"rate-{where}": (gpt2, (rate,)) for rate, where in zip(GPT2_RATES, ("high", "low"), strict=True)},
+        "post-high": (post, ()),
+    }
     found = {}
-    for rate, where in zip(GPT2_RATES, ("high", "low"), strict=True):
-        there = {name: runs.get((rate, *arm), ()) for name, arm in (("large", LARGE), ("small", SMALL))}
-        form = f"GPT-2's form, learning rate {rate:g}"
-        for name, group in there.items():
-            rests = f"of the square right, the {name} arm, {form}"
-            found[f"rate-{where}-{name}"] = Fact(span(arms.shares(group)), "{:.1%} to {:.1%}", rests)
-            rests = f"of training right, the {name} arm, {form}"
-            found[f"rate-{where}-{name}-train"] = Fact(span(arms.shares(group, "train")), "{:.1%} to {:.1%}", rests)
-        p = arms.by_ranks(*map(arms.shares, there.values())).p if all(there.values()) else None
-        rests = f"less of the square right from the small arm than from the large one, exact one-sided rank test, p, {form}"
-        found[f"rate-{where}-ranks"] = Fact(p, "{:.2g}", rests)
+    for name, (runs, rate) in at.items():
+        of: Mapping[tuple[float, ...], Sequence[StoredRun]] = runs
+        there = {arm: of.get((*rate, *kind), ()) for arm, kind in (("large", LARGE), ("small", SMALL))}
+        form = f"GPT-2's form, learning rate {rate[0]:g}" if rate else f"post-norm, learning rate {HIGH_RATE:g}"
+        for arm, group in there.items():
+            rests = f"of the square right, the {arm} arm, {form}"
+            found[f"{name}-{arm}"] = Fact(span(arms.shares(group)), "{:.0%} to {:.0%}", rests)
+        large, small = map(arms.shares, there.values())
+        p = arms.by_ranks(*((small, large) if of is post else (large, small))).p if len(large) and len(small) else None
+        which = "more" if of is post else "less"
+        rests = f"{which} of the square right from the small arm than from the large one, exact one-sided rank test, p, {form}"
+        found[f"{name}-ranks"] = Fact(p, "{:.2g}", rests)
     return found
 
 
@@ -453,11 +483,11 @@ def arm_rows(runs: Mapping[Arm, Sequence[StoredRun]]) -> list[tuple[str, ...]]:
     ]
 
 
-def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]]) -> list[tuple[str, ...]]:
-    """By form and learning rate: the two arms of the trials, then of what is reported."""
+def setting_rows(shown: Mapping[str, Iterable[Sequence[StoredRun]]]) -> list[tuple[str, ...]]:
+    """By form and learning rate: the paper's two arms. shown: {what they are: groups of runs}."""
     rows = []
-    for what, found in (("trial", [tried]), ("reported", shown)):
-        for (form, rate), *pair in both_arms(found):
+    for what, groups in shown.items():
+        for (form, rate), *pair in both_arms(groups):
             seeds = ", ".join(map(str, sorted({run.spec.seed for run in pair[0]})))
             shares = [arms.percents(group, arms.shares(group)) for group in pair]
             rows.append((form, f"{rate:g}", f"{what}, seeds {seeds}", *shares[0], *shares[1]))
@@ -467,7 +497,7 @@ def setting_rows(tried: Sequence[StoredRun], shown: Sequence[Sequence[StoredRun]
 ERROR_HEAD = ("form", "learning rate", "γ", "weight decay", "seed", "% of the square right", "off by (pairs)")
 
 
-def error_rows(groups: Sequence[Sequence[StoredRun]]) -> list[tuple[str, ...]]:
+def error_rows(groups: Iterable[Sequence[StoredRun]]) -> list[tuple[str, ...]]:
     """By how much those runs miss that have learned something of the square and do not add there."""
     some = [run for group in groups for run in group if task_of(run).split == SQUARE]
     rows = []

@@ -17,6 +17,9 @@ from lib.language.arms import FITTED
 from lib.language.experiments import (
     COGS,
     COGS_MOVED,
+    COGS_MUCH,
+    COGS_TENTH,
+    DECAY_SEEDS,
     JUMP,
     LARGE,
     MUCH,
@@ -36,6 +39,7 @@ _LEARNED = f"every run answers at least {FITTED:g} of its training rows right"
 _SIGNS = f"of the same seed, exact test of differences' signs over seeds, one-sided, p at most {RARE:g}"
 _ANEW = f"six new seeds, single precision: {_LEARNED}; at every size its share is above the large arm's {_SIGNS}"
 _SIX = f"six seeds that other runs had, {SCAN['laptop'].middle:,} rows, twice the steps"
+_FIVE = f"{len(DECAY_SEEDS)} new seeds, {COGS['laptop'].middle:,} rows, twice the steps"
 _ALONE = f"the runs with decay {MUCH:g} were there before; fixed before those with {TENTH:g}"
 _CROSSED = f"γ {LARGE[0]:g} and {SMALL[0]:g} crossed with decay {LARGE[1]:g} and {MUCH:g}, {_SIX}: {_LEARNED}"
 _EVERY = "the small arm's mean share is above the large arm's at every size"
@@ -88,29 +92,39 @@ def turn_left_as_script(store: Store, profile: str) -> Measured:
     return _by_seed(metrics.of_script(store, profile), profile, arms.shares)
 
 
-def _of_decays(store: Store, profile: str, pairs: Mapping[str, tuple[metrics.Arm, metrics.Arm]]) -> Measured:
-    """Is, for every {name: (arm, other)}, the arm's share above the other's of the same seed?"""
-    runs = {kind[2:]: group for kind, group in arms.there(metrics.of_decays(store, profile), profile).items()}
-    more = {name: arms.shares(runs[arm]) - arms.shares(runs[other]) for name, (arm, other) in pairs.items()}
-    parts = [by_exact_test(f"{name}: p", *flips_either_way(found), RARE) for name, found in more.items()]
+Pairs = Mapping[str, tuple[metrics.Arm, metrics.Arm]]
+"""{what is asked: (arm, the other whose share is to be lower)}"""
+
+
+def _ahead(runs: metrics.Runs, profile: str, pairs: Pairs, name: str) -> Measured:
+    """Is, for each of `pairs`, the arm's share `name` above the other's of the same seed?"""
+    of = {kind[2:]: group for kind, group in arms.there(runs, profile).items()}
+    more = {asked: arms.shares(of[arm], name) - arms.shares(of[other], name) for asked, (arm, other) in pairs.items()}
+    parts = [by_exact_test(f"{asked}: p", *flips_either_way(found), RARE) for asked, found in more.items()]
     named = {arm for pair in pairs.values() for arm in pair}
-    return Measured((arms.all_fitted("rows", *(runs[arm] for arm in named)), *parts), len(runs[LARGE]))
+    return Measured((arms.all_fitted("rows", *(of[arm] for arm in named)), *parts), len(next(iter(of.values()))))
 
 
-def starts(store: Store, profile: str, decays: Sequence[float]) -> Measured:
+def _starts(*decays: float) -> Pairs:
     """Is the smaller start ahead with each of these decays?"""
-    pairs = {f"small start ahead, decay {decay:g}": ((SMALL[0], decay), (LARGE[0], decay)) for decay in decays}
-    return _of_decays(store, profile, pairs)
+    return {f"small start ahead, decay {decay:g}": ((SMALL[0], decay), (LARGE[0], decay)) for decay in decays}
 
 
-def much_decay(store: Store, profile: str, less: float) -> Measured:
-    """Is MUCH ahead of a decay that is `less`, from either start?"""
-    pairs = {f"more decay ahead, γ = {gamma:g}": ((gamma, MUCH), (gamma, less)) for gamma in (LARGE[0], SMALL[0])}
-    return _of_decays(store, profile, pairs)
+def _decays(much: float, less: float) -> Pairs:
+    """Is much decay ahead of less, from either start?"""
+    return {f"more decay ahead, γ = {gamma:g}": ((gamma, much), (gamma, less)) for gamma in (LARGE[0], SMALL[0])}
 
 
-def as_papers(store: Store, profile: str) -> Measured:
-    return _of_decays(store, profile, {"small arm ahead": ((SMALL[0], MUCH), (LARGE[0], TENTH))})
+def _papers(much: float, less: float) -> Pairs:
+    return {"small arm ahead": ((SMALL[0], much), (LARGE[0], less))}
+
+
+def of_decays(store: Store, profile: str, pairs: Pairs) -> Measured:
+    return _ahead(metrics.of_decays(store, profile), profile, pairs, "test")
+
+
+def of_cogs_decays(store: Store, profile: str, pairs: Pairs) -> Measured:
+    return _ahead(metrics.of_cogs_decays(store, profile), profile, pairs, "gen")
 
 
 def cogs_doubled(store: Store, profile: str) -> Measured:
@@ -236,7 +250,7 @@ CLAIMS = asking(
         "With little decay and with as much as in the papers, the smaller start composes “turn left” better.",
         "the two act together; they are not told apart",
         f"{_CROSSED}: the smaller start's share is above the larger's {_SIGNS} at either decay",
-        partial(starts, decays=(LARGE[1], MUCH)),
+        partial(of_decays, pairs=_starts(LARGE[1], MUCH)),
         figure="20.3",
     ),
     Claim(
@@ -246,7 +260,7 @@ CLAIMS = asking(
         "From either start, as much decay as in the papers composes “turn left” better than little.",
         "the two act together; they are not told apart",
         f"{_CROSSED}: the share with more decay is above that with less {_SIGNS} from either start",
-        partial(much_decay, less=LARGE[1]),
+        partial(of_decays, pairs=_decays(MUCH, LARGE[1])),
         figure="20.3",
     ),
     Claim(
@@ -257,7 +271,7 @@ CLAIMS = asking(
         "the small start with much decay is better",
         f"γ {LARGE[0]:g} with decay {TENTH:g} against γ {SMALL[0]:g} with decay {MUCH:g}, {_SIX}: {_LEARNED}; the small arm's "
         f"share is above the large arm's {_SIGNS}",
-        as_papers,
+        partial(of_decays, pairs=_papers(MUCH, TENTH)),
         figure="20.3",
     ),
     Claim(
@@ -268,7 +282,7 @@ CLAIMS = asking(
         "the two act together; they are not told apart",
         f"decay {MUCH:g} against {TENTH:g}, {_SIX}: {_LEARNED}; the share with more decay is above that with less {_SIGNS} "
         "from either start",
-        partial(much_decay, less=TENTH),
+        partial(of_decays, pairs=_decays(MUCH, TENTH)),
         revised=_ALONE,
         figure="20.3",
     ),
@@ -280,7 +294,7 @@ CLAIMS = asking(
         "the two act together; they are not told apart",
         f"γ {SMALL[0]:g} against {LARGE[0]:g}, {_SIX}: {_LEARNED}; the share from the smaller start is above that from the "
         f"larger {_SIGNS} with decay {TENTH:g} and with {MUCH:g}",
-        partial(starts, decays=(TENTH, MUCH)),
+        partial(of_decays, pairs=_starts(TENTH, MUCH)),
         revised=_ALONE,
         figure="20.3",
     ),
@@ -358,6 +372,40 @@ CLAIMS = asking(
         out_of_distribution,
         revised=f"{arms.PAIRED}; the verdict stays",
         figure="20.1",
+    ),
+    Claim(
+        "cogs-papers-arms",
+        "zhang2024",
+        "Fig 6c",
+        "With as much decay as the paper's two arms seem to have, the small one is ahead on the 21 cases.",
+        "the small arm is above the large one at every size",
+        f"γ {LARGE[0]:g} with decay {COGS_TENTH:g} against γ {SMALL[0]:g} with decay {COGS_MUCH:g}, {_FIVE}: {_LEARNED}; the "
+        f"small arm's share is above the large arm's {_SIGNS}",
+        partial(of_cogs_decays, pairs=_papers(COGS_MUCH, COGS_TENTH)),
+        revised="on SCAN so much decay had brought most",
+        figure="20.3",
+    ),
+    Claim(
+        "cogs-papers-decays",
+        "ours",
+        "Fig 6c, decay",
+        "Of these arms, the small one's decay alone, from either start, has more of the 21 cases right.",
+        "the two act together; they are not told apart",
+        f"decay {COGS_MUCH:g} against {COGS_TENTH:g}, {_FIVE}: {_LEARNED}; the share with more decay is above that with less "
+        f"{_SIGNS} from either start",
+        partial(of_cogs_decays, pairs=_decays(COGS_MUCH, COGS_TENTH)),
+        figure="20.3",
+    ),
+    Claim(
+        "cogs-papers-starts",
+        "ours",
+        "Fig 6c, start",
+        "Of these arms, the small one's start alone, with either decay, has more of the 21 cases right.",
+        "the two act together; they are not told apart",
+        f"γ {SMALL[0]:g} against {LARGE[0]:g}, {_FIVE}: {_LEARNED}; the share from the smaller start is above that from the "
+        f"larger {_SIGNS} with decay {COGS_TENTH:g} and with {COGS_MUCH:g}",
+        partial(of_cogs_decays, pairs=_starts(COGS_TENTH, COGS_MUCH)),
+        figure="20.3",
     ),
     Claim(
         "cogs-roundings",

@@ -19,6 +19,8 @@ from lib.language.arms import Example, Runs, largest, middle, name_of, sizes
 from lib.language.experiments import (
     ARMS,
     AS_SCRIPT,
+    COGS_MUCH,
+    COGS_TENTH,
     CROSSED,
     JUMP,
     LARGE,
@@ -28,6 +30,7 @@ from lib.language.experiments import (
     TENTH,
     TURN,
     Kind,
+    cogs_decay_specs,
     cogs_specs,
     doubled_specs,
     longer_cogs_specs,
@@ -64,6 +67,11 @@ def of_script(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
 def of_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
     """Raises LookupError where some are missing."""
     return {kind: load(specs, store) for kind, specs in cogs_specs(profile).items()}
+
+
+def of_cogs_decays(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
+    """Either start of the paper's arms with as much decay as in the papers. Raises LookupError where some are missing."""
+    return {kind: load(specs, store) for kind, specs in cogs_decay_specs(profile).items()}
 
 
 def of_longer_cogs(store: Store, profile: str) -> dict[Kind, list[StoredRun]]:
@@ -200,12 +208,14 @@ def of_arms(scan_runs: Runs, cogs_runs: Runs) -> dict[str, dict[str, tuple[np.nd
     return found
 
 
-def of_starts(decays: Runs, drawn: Runs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """{arm: (shares (R,), has a run learned? (R,))}: starts and decays crossed, the largest start first; then the paper's arms
-    from the follow-up's start (`drawn`)."""
-    named = {name_of(kind): group for kind, group in sorted(decays.items(), key=lambda of: of[0][2:])}
-    named |= {f"follow-up’s start:\n{name_of(kind)}": group for kind, group in sorted(drawn.items(), key=lambda of: of[0][2:])}
-    return {name: (arms.shares(group), arms.fitted(group)) for name, group in named.items()}
+def of_starts(decays: Runs, drawn: Runs, cogs: Runs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """{arm: (shares (R,), has a run learned? (R,))}: starts and decays crossed on SCAN, the largest start first; the paper's
+    arms from the follow-up's start (`drawn`); then crossed on COGS's 21 cases."""
+    found = {}
+    for where, runs, name in (("SCAN", decays, "test"), ("SCAN, follow-up’s start", drawn, "test"), ("COGS", cogs, "gen")):
+        for kind, group in sorted(runs.items(), key=lambda of: of[0][2:]):
+            found[f"{where}:\n{name_of(kind)}"] = arms.shares(group, name), arms.fitted(group)
+    return found
 
 
 def of_middle(runs: Runs, main: str) -> dict[Arm, Sequence[StoredRun]]:
@@ -540,25 +550,33 @@ def facts_on_new(runs: Runs) -> dict[str, Fact]:
     return found
 
 
-def facts_on_decays(decays: Runs, drawn: Runs) -> dict[str, Fact]:
-    """Of starts and decays crossed with more decay, and of the paper's arms from the follow-up's start (`drawn`): shares, and
-    by how much one is above the other. Absent without runs."""
-    of = {kind[2:]: arms.shares(group) for kind, group in decays.items()}
-    rests = "of “turn left” right, twice the steps"
+def _on_decays(before: str, runs: Runs, name: str, rests: str, decays: Mapping[float, str]) -> dict[str, Fact]:
+    """Either start with each of these decays: the share `name`, and by how much the last of them is above the one before, and
+    the smaller start above the larger. decays: {decay: its name}, the largest last."""
+    of = {kind[2:]: arms.shares(group, name) for kind, group in runs.items()}
+    *_, less, most = decays
+    found = {}
+    for gamma, start in ((LARGE[0], "large"), (SMALL[0], "small")):
+        for decay, much in decays.items():
+            about = f"{rests}, mean over seeds, {name_of((gamma, decay))}"
+            found[f"{before}-{start}-{much}"] = Fact(float(of[gamma, decay].mean()) if runs else None, "{:.0%}", about)
+        more = of[gamma, most] - of[gamma, less] if runs else None
+        found[f"{before}-more-{start}"] = _points(more, f"{rests}, decay {most:g} less decay {less:g}, γ = {gamma:g}")
+    for decay, much in decays.items():
+        lead = of[SMALL[0], decay] - of[LARGE[0], decay] if runs else None
+        found[f"{before}-start-{much}"] = _points(lead, f"{rests}, γ = {SMALL[0]:g} less γ = {LARGE[0]:g}, decay {decay:g}")
+    return found
+
+
+def facts_on_decays(decays: Runs, drawn: Runs, cogs: Runs) -> dict[str, Fact]:
+    """Of starts and decays crossed with more decay, on SCAN and on COGS, and of the paper's arms from the follow-up's start
+    (`drawn`): shares, and by how much one is above the other. Absent without runs."""
     least = lambda decay: next((group[0] for kind, group in decays.items() if kind[3] == decay), None)
     found = {"decays-product": arms.decay_product(least(MUCH)), "decays-tenth": arms.decay_product(least(TENTH))}
     named = {LARGE[1]: "little", TENTH: "tenth", MUCH: "much"}
-    for gamma, start in ((LARGE[0], "large"), (SMALL[0], "small")):
-        for decay, much in named.items():
-            share = float(of[gamma, decay].mean()) if decays else None
-            about = f"{rests}, mean over seeds, {name_of((gamma, decay))}"
-            found[f"decays-{start}-{much}"] = Fact(share, "{:.0%}", about)
-        more = of[gamma, MUCH] - of[gamma, TENTH] if decays else None
-        found[f"decays-more-{start}"] = _points(more, f"{rests}, decay {MUCH:g} less decay {TENTH:g}, γ = {gamma:g}")
-    for decay, much in named.items():
-        lead = of[SMALL[0], decay] - of[LARGE[0], decay] if decays else None
-        about = f"{rests}, γ = {SMALL[0]:g} less γ = {LARGE[0]:g}, decay {decay:g}"
-        found[f"decays-start-{much}"] = _points(lead, about)
+    found |= _on_decays("decays", decays, "test", "of “turn left” right, twice the steps", named)
+    named = {COGS_TENTH: "tenth", COGS_MUCH: "much"}
+    found |= _on_decays("cogs-decays", cogs, "gen", "of the 21 cases right, twice the steps", named)
     shares = {kind[2:]: arms.shares(group) for kind, group in drawn.items()}
     for arm, name in ((LARGE, "large"), (SMALL, "small")):
         share = float(shares[arm].mean()) if drawn else None

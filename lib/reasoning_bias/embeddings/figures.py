@@ -11,6 +11,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
 
 from lib.core.read import style
 from lib.core.read.measures import cosines
@@ -148,9 +149,7 @@ def whole_planes(planes: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
             for kind in ("key", "memory", "reasoning"):
                 colour, marker, size = PLANE[kind]
                 points = found[kind]
-                ax.scatter(
-                    *points.T, color=colour, marker=marker, s=size, alpha=np.linspace(0.3, 1, len(points)), lw=0, label=kind
-                )
+                ax.scatter(*points.T, color=colour, marker=marker, s=size, alpha=np.linspace(0.3, 1, len(points)), lw=0)
                 if kind == "reasoning":
                     ax.plot(*points.T, color=colour, lw=0.7, alpha=0.5, zorder=0)
                     for i in (0, len(points) - 1):
@@ -160,7 +159,8 @@ def whole_planes(planes: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
             ax.set_yticks([])
             ax.set_xlabel("first component")
         axes[0, 0].set_ylabel("second component")
-        fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        marks = [Line2D([], [], color=colour, marker=marker, ms=7, ls="") for colour, marker, _ in PLANE.values()]
+        fig.legend(marks, list(PLANE), loc="outside upper center", ncols=3)
     return fig
 
 
