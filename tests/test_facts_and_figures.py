@@ -28,6 +28,7 @@ from lib.composition.rate_decay_data import metrics as rate_decay
 from lib.composition.study import OFFSETS
 from lib.composition.trends import BY_GAMMA
 from lib.core.read.fact import ABSENT
+from lib.core.read.roundings import Comparison
 from lib.core.read.ways import BOTH, KEY_FIRST, PAIR_FIRST
 from lib.core.record.store import StoredRun
 
@@ -238,3 +239,12 @@ def test_grids_of_decay_are_compared_where_both_have_runs() -> None:
     assert {alone[f"all-{name}"].text for name in ("symmetric", "gamma-inferential")} == {ABSENT}
     unlearned = [replace(run, metrics=run.metrics | {"test": 0.5}) if run.spec.decay == 0.1 else run for run in second]
     assert rate_decay.paired(unlearned, 0.0, 0.1).tolist() == []
+
+
+def test_what_bfloat16_changes_is_drawn_in_units_of_what_is_allowed() -> None:
+    c = Comparison(short=np.array([0.3, 0.1]), single=np.array([0.2, 0.1]), moved=np.array([0.2, 0.3]))
+    (ax,) = engine.draw_roundings({"a model": {"a share": (c, 0.1), "another": (c, 0.2)}}).axes
+    dots = [line.get_xdata() for line in ax.lines if line.get_marker() == "o"]
+    assert [pytest.approx(x) for x in dots] == [[1, -1], [0, 2], [0.5, -0.5], [0, 1]]  # off the mean of both, and by the bit
+    assert [text.get_text() for text in ax.texts] == ["a model", "a share", "another"]
+    plt.close(ax.figure)

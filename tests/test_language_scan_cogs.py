@@ -352,9 +352,9 @@ def test_facts_on_decay_are_of_each_start_and_each_decay() -> None:
     assert (told["cogs-decays-large-much"], told["cogs-decays-more-small"]) == ("35%", "+25 (+25 to +25)")  # seeds 3 to 7
     assert (told["cogs-decays-start-tenth"], told["cogs-decays-start-much"]) == ("+5 (+5 to +5)", "+10 (+10 to +10)")
     arms_shown = metrics.of_starts(decays, drawn, cogs)
-    assert next(iter(arms_shown)) == "SCAN:\nγ = 0.5, decay 0.01"
-    assert list(arms_shown)[7] == "SCAN, follow-up’s start:\nγ = 0.7, decay 0.1"
-    assert arms_shown["COGS:\nγ = 0.7, decay 0.58"][0] == pytest.approx([0.43, 0.44, 0.45, 0.46, 0.47])
+    assert next(iter(arms_shown)) == "SCAN, γ = 0.5, decay 0.01"
+    assert list(arms_shown)[7] == "SCAN, follow-up’s start,\nγ = 0.7, decay 0.1"
+    assert arms_shown["COGS, γ = 0.7, decay 0.58"][0] == pytest.approx([0.43, 0.44, 0.45, 0.46, 0.47])
     assert {fact.text for fact in metrics.facts_on_decays({}, {}, {}).values()} == {ABSENT}  # the profile paper has none
 
 

@@ -121,6 +121,7 @@ def draw_roundings(found: Mapping[str, Compared]) -> Figure:
     with look():
         figure, ax = plt.subplots(figsize=(WIDTH, 0.8 + 0.42 * high))
         ax.axvspan(-1, 1, color=LIGHT, alpha=0.5, lw=0)
+        ax.axvline(0, color=GREY, lw=0.8)
         write = lambda y, words, **how: ax.text(0, y, words, transform=ax.get_yaxis_transform(), fontsize="small", **how)
         row = 0
         for title, numbers in found.items():

@@ -113,7 +113,7 @@ def adding_search(profile: str) -> list[RunSpec]:
 GPT2_SEEDS = (0, 1, 2, 3)
 
 
-def _once_more(
+def _in_single(
     name: str, profile: str, arm: tuple[float, float], seeds: tuple[int, ...], times: float = 1, **other: Any
 ) -> list[RunSpec]:
     """Runs of the experiment `name` on these seeds, of which only the laptop has more than one, in single precision, for so
@@ -128,8 +128,8 @@ def gpt2_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
     said that the large start adds and the small one does not; the profile paper has that form anyway."""
     if check_profile(profile) == "paper":
         return {}
-    again = partial(_once_more, "language-addition-gpt2", profile, seeds=GPT2_SEEDS, form="GPT-2", rate=LOW_RATE)
-    return {arm: again(arm) for arm in (LARGE, SMALL, *CROSSED)}
+    made = partial(_in_single, "language-addition-gpt2", profile, seeds=GPT2_SEEDS, form="GPT-2", rate=LOW_RATE)
+    return {arm: made(arm) for arm in (LARGE, SMALL, *CROSSED)}
 
 
 GPT2_RATES = {1e-3: 1.0, 2e-4: 1.5}
@@ -142,8 +142,8 @@ def gpt2_rates_specs(profile: str) -> dict[tuple[float, float, float], list[RunS
     profile paper has none."""
     if check_profile(profile) == "paper":
         return {}
-    again = partial(_once_more, "language-addition-rates", profile, seeds=GPT2_SEEDS, form="GPT-2")
-    return {(rate, *arm): again(arm, times=times, rate=rate) for rate, times in GPT2_RATES.items() for arm in (LARGE, SMALL)}
+    made = partial(_in_single, "language-addition-rates", profile, seeds=GPT2_SEEDS, form="GPT-2")
+    return {(rate, *arm): made(arm, times=times, rate=rate) for rate, times in GPT2_RATES.items() for arm in (LARGE, SMALL)}
 
 
 POST_SEEDS = {LARGE: tuple(range(3, 11)), SMALL: tuple(range(3, 11))}
@@ -156,7 +156,7 @@ def post_adding_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
     in single precision; the profile paper has none."""
     if check_profile(profile) == "paper":
         return {}
-    return {arm: _once_more("language-addition-post", profile, arm, seeds) for arm, seeds in POST_SEEDS.items()}
+    return {arm: _in_single("language-addition-post", profile, arm, seeds) for arm, seeds in POST_SEEDS.items()}
 
 
 HIGH_RATE = 2e-3
@@ -167,8 +167,8 @@ def post_high_specs(profile: str) -> dict[tuple[float, float], list[RunSpec]]:
     """{(γ, weight decay): runs} of the first four of these seeds at the high learning rate; the profile paper has none."""
     if check_profile(profile) == "paper":
         return {}
-    again = partial(_once_more, "language-addition-post-high", profile, rate=HIGH_RATE)
-    return {arm: again(arm, seeds=seeds[: len(GPT2_SEEDS)]) for arm, seeds in POST_SEEDS.items()}
+    made = partial(_in_single, "language-addition-post-high", profile, rate=HIGH_RATE)
+    return {arm: made(arm, seeds=seeds[:4]) for arm, seeds in POST_SEEDS.items()}
 
 
 def _language(name: str, title: str, make: StudyFactory, *specs: Callable[[str], Any]) -> Experiment:
@@ -200,7 +200,7 @@ ADDITION_POST = Experiment(
 
 ADDITION_POST_HIGH = Experiment(
     "language-addition-post-high",
-    "Addition on four of them at a higher learning rate",
+    "Addition on four new seeds at a higher learning rate",
     VERSION,
     make_adding,
     in_one_list(post_high_specs),
@@ -451,8 +451,8 @@ def scan_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
 
 
 COGS_MUCH, COGS_TENTH = 0.58, 0.058
-"""The same for COGS's runs of twice the steps, which are more than SCAN's (our choice)."""
-DECAY_SEEDS = NEW_SEEDS[:5]
+"""Decays that take as much over COGS's runs of twice the steps, of which there are more than SCAN's (our choice)."""
+COGS_DECAY_SEEDS = NEW_SEEDS[:5]
 
 
 def cogs_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
@@ -461,7 +461,7 @@ def cogs_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
     s = COGS[check_profile(profile)]
     if profile == "paper":
         return {}
-    setting, seeds = _trained(s, _longer(s.gpt.train)), DECAY_SEEDS if profile == "laptop" else DECAY_SEEDS[:1]
+    setting, seeds = _trained(s, _longer(s.gpt.train)), COGS_DECAY_SEEDS if profile == "laptop" else COGS_DECAY_SEEDS[:1]
     made = lambda gamma, decay, seed: reading_spec("language-cogs-decay", setting, gamma, decay, seed, s.middle)
     arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (COGS_MUCH, COGS_TENTH)]
     return {("COGS", s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in arms}
@@ -796,8 +796,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ADDITION_SEARCH,
     ADDITION_GPT2,
     ADDITION_RATES,
-    ADDITION_POST_HIGH,
     ADDITION_POST,
+    ADDITION_POST_HIGH,
     _language("language-scan", "SCAN: a primitive that was seen alone", make_scan, scan_specs),
     _language("language-scan-new", "SCAN on new seeds", make_scan, new_scan_specs),
     Experiment(ROUNDED_NAME, "SCAN on new seeds, in bfloat16", VERSION, make_scan, rounded_scan_specs, models=(CausalSpec,)),

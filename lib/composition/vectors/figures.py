@@ -23,7 +23,8 @@ def cosine_figure(rows: Sequence[Similarity], titles: Sequence[str]) -> Figure:
     with style.look():
         size = style.WIDTH / (len(titles) + 0.6)
         fig, axes = plt.subplots(
-            *(2, len(titles)),
+            2,
+            len(titles),
             figsize=(style.WIDTH, size + 2.0),
             squeeze=False,
             height_ratios=(size, 0.85),

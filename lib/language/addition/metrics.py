@@ -36,6 +36,10 @@ from lib.language.experiments import (
 
 Arm = tuple[str, float, float]
 """Split, γ and weight decay."""
+OfArms = Mapping[tuple[float, float], Sequence[StoredRun]]
+"""{(γ, weight decay): runs}"""
+AtRates = Mapping[tuple[float, float, float], Sequence[StoredRun]]
+"""{(learning rate, γ, weight decay): runs}"""
 WELL = 0.95
 """The share of right sums in the square from which on we say that a model adds there (our choice)."""
 
@@ -99,12 +103,9 @@ def at_high_rate(store: Store, profile: str) -> dict[tuple[float, float], list[S
     return {arm: load(specs, store) for arm, specs in post_high_specs(profile).items()}
 
 
-ByRate = dict[tuple[str, float], dict[str, tuple[np.ndarray, np.ndarray]]]
-"""{(form, learning rate): {arm: (shares of the square (R,), has a run learned? (R,))}}, the large arm first."""
-
-
-def by_rate(groups: Iterable[Sequence[StoredRun]]) -> ByRate:
-    """Of the paper's two arms, wherever both are."""
+def by_rate(groups: Iterable[Sequence[StoredRun]]) -> dict[Setting, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """{(form, learning rate): {arm: (shares of the square (R,), has a run learned? (R,))}} of the paper's two arms, wherever
+    both are, the large one first."""
     return {
         at: {f"{name} start": (arms.shares(runs), arms.fitted(runs)) for name, runs in (("large", large), ("small", small))}
         for at, large, small in both_arms(groups)
@@ -432,12 +433,6 @@ def _gpt2_facts(groups: Mapping[tuple[float, float], Sequence[StoredRun]]) -> di
     return found
 
 
-OfArms = Mapping[tuple[float, float], Sequence[StoredRun]]
-"""{(γ, weight decay): runs}"""
-AtRates = Mapping[tuple[float, float, float], Sequence[StoredRun]]
-"""{(learning rate, γ, weight decay): runs}"""
-
-
 def of_papers(groups: OfArms) -> list[Sequence[StoredRun]]:
     """The paper's two arms, the large one first."""
     return [groups[arm] for arm in (LARGE, SMALL) if arm in groups]
@@ -446,23 +441,19 @@ def of_papers(groups: OfArms) -> list[Sequence[StoredRun]]:
 def facts_on_rates(gpt2: AtRates, post: OfArms) -> dict[str, Fact]:
     """Of the paper's two arms in GPT-2's form at a higher learning rate and at a lower one, and in the post-norm form at a
     higher one. Absent without runs."""
-    at = {
-        **{f"rate-{where}": (gpt2, (rate,)) for rate, where in zip(GPT2_RATES, ("high", "low"), strict=True)},
-        "post-high": (post, ()),
-    }
+    asked = [("post-high", f"post-norm, learning rate {HIGH_RATE:g}", post, "more")]
+    for rate, where in zip(GPT2_RATES, ("high", "low"), strict=True):
+        of = {(gamma, decay): runs for (at, gamma, decay), runs in gpt2.items() if at == rate}
+        asked.append((f"rate-{where}", f"GPT-2's form, learning rate {rate:g}", of, "less"))
     found = {}
-    for name, (runs, rate) in at.items():
-        of: Mapping[tuple[float, ...], Sequence[StoredRun]] = runs
-        there = {arm: of.get((*rate, *kind), ()) for arm, kind in (("large", LARGE), ("small", SMALL))}
-        form = f"GPT-2's form, learning rate {rate[0]:g}" if rate else f"post-norm, learning rate {HIGH_RATE:g}"
-        for arm, group in there.items():
+    for name, form, runs, which in asked:
+        both = [runs.get(arm, ()) for arm in (LARGE, SMALL)]
+        for arm, group in zip(("large", "small"), both, strict=True):
             rests = f"of the square right, the {arm} arm, {form}"
             found[f"{name}-{arm}"] = Fact(span(arms.shares(group)), "{:.0%} to {:.0%}", rests)
-        large, small = map(arms.shares, there.values())
-        p = arms.by_ranks(*((small, large) if of is post else (large, small))).p if len(large) and len(small) else None
-        which = "more" if of is post else "less"
+        more, other = map(arms.shares, both if which == "less" else reversed(both))
         rests = f"{which} of the square right from the small arm than from the large one, exact one-sided rank test, p, {form}"
-        found[f"{name}-ranks"] = Fact(p, "{:.2g}", rests)
+        found[f"{name}-ranks"] = Fact(arms.by_ranks(more, other).p if all(both) else None, "{:.2g}", rests)
     return found
 
 

@@ -212,9 +212,13 @@ def of_starts(decays: Runs, drawn: Runs, cogs: Runs) -> dict[str, tuple[np.ndarr
     """{arm: (shares (R,), has a run learned? (R,))}: starts and decays crossed on SCAN, the largest start first; the paper's
     arms from the follow-up's start (`drawn`); then crossed on COGS's 21 cases."""
     found = {}
-    for where, runs, name in (("SCAN", decays, "test"), ("SCAN, follow-up’s start", drawn, "test"), ("COGS", cogs, "gen")):
+    for where, runs, name in (
+        ("SCAN, ", decays, "test"),
+        ("SCAN, follow-up’s start,\n", drawn, "test"),
+        ("COGS, ", cogs, "gen"),
+    ):
         for kind, group in sorted(runs.items(), key=lambda of: of[0][2:]):
-            found[f"{where}:\n{name_of(kind)}"] = arms.shares(group, name), arms.fitted(group)
+            found[f"{where}{name_of(kind)}"] = arms.shares(group, name), arms.fitted(group)
     return found
 
 
