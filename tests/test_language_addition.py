@@ -228,15 +228,20 @@ def test_the_small_arm_is_asked_to_add_at_a_higher_rate(small: float, large: flo
 
 def test_what_is_told_of_other_rates() -> None:
     share = lambda s: (0.9 if s.gamma == LARGE[0] else 0.2) + 0.01 * s.seed
+    history = lambda s: {"step": [1, 2, 3], "train": [0.1, 0.6, 1.0], "test": [0.9, share(s) / 2, share(s)]}
     of = lambda specs: {
-        kind: [planted_run(s, {"test": share(s), "train": 1.0}) for s in group] for kind, group in specs.items()
+        kind: [planted_run(s, {"test": share(s), "train": 1.0}, history(s)) for s in group] for kind, group in specs.items()
     }
     gpt2, post = of(gpt2_rates_specs("laptop")), of(post_high_specs("laptop"))
-    told = {name: fact.text for name, fact in metrics.facts_on_rates(gpt2, post).items()}
-    assert (told["rate-high-large"], told["rate-low-small"]) == ("90% to 93%", "20% to 23%")
+    told = {name: fact.text for name, fact in metrics.facts_on_rates({}, gpt2, post).items()}
+    assert (told["rate-high-large"], told["rate-low-small"]) == ("0 of 4", "0 of 4")
     assert (told["rate-high-ranks"], told["post-high-ranks"]) == ("0.014", "1")  # 1 of 70, and all of them
-    assert told["post-high-large"] == "93% to 96%"
-    assert {fact.text for fact in metrics.facts_on_rates({}, {}).values()} == {ABSENT}
+    assert told["post-high-large"] == "2 of 4"  # .93 to .96
+    assert (told["early"], told["early-runs"]) == ("1.00", "16")
+    assert metrics.when_half_is_known(post[LARGE]) == pytest.approx([0.465, 0.47, 0.475, 0.48])
+    never = planted_run(post_high_specs("laptop")[LARGE][0], {}, {"step": [1], "train": [0.4], "test": [0.3]})
+    assert np.isnan(metrics.when_half_is_known([never])).all()
+    assert {fact.text for fact in metrics.facts_on_rates({}, {}, {}).values()} == {ABSENT}
     shown = metrics.by_rate([*gpt2.values(), *metrics.of_papers(post)])
     assert list(shown) == [("GPT-2", 2e-4), ("GPT-2", 1e-3), ("post-norm", 2e-3)]
     assert shown["GPT-2", 1e-3]["small start"][0] == pytest.approx([0.2, 0.21, 0.22, 0.23])

@@ -260,7 +260,15 @@ def with_decay(share: Share, train: float = 1.0) -> list[Planted]:
 def cogs_with_decay(shares: Mapping[tuple[float, float], float], train: float = 1.0) -> list[Planted]:
     """The same on COGS's 21 cases, with a point more a seed."""
     return [
-        planted_run(spec, {"test": 0.9, "gen": shares[kind[2:]] + 0.01 * spec.seed, "train": train})
+        planted_run(
+            spec,
+            {
+                "test": shares[kind[2:]] + 0.5,
+                "gen": shares[kind[2:]] + 0.01 * spec.seed,
+                "gen cases": [shares[kind[2:]] * (case == "prim_to_inf_arg") for case in metrics.CASES],
+                "train": train,
+            },
+        )
         for kind, group in cogs_decay_specs("laptop").items()
         for spec in group
     ]
@@ -350,6 +358,8 @@ def test_facts_on_decay_are_of_each_start_and_each_decay() -> None:
     assert (told["decays-start-little"], told["decays-start-much"]) == ("+10 (+10 to +10)", "+5 (+5 to +5)")
     assert (told["script-ahead"], told["script-small"], told["decays-product"]) == ("six of six", "56%", "1.8")
     assert (told["cogs-decays-large-much"], told["cogs-decays-more-small"]) == ("35%", "+25 (+25 to +25)")  # seeds 3 to 7
+    assert (told["crawl-large"], told["paula-small"]) == ("10% to 30%", "0% to 0%")
+    assert (told["cogs-decays-in-large"], told["cogs-decays-in-rest"]) == ("60%", "65% to 90%")
     assert (told["cogs-decays-start-tenth"], told["cogs-decays-start-much"]) == ("+5 (+5 to +5)", "+10 (+10 to +10)")
     arms_shown = metrics.of_starts(decays, drawn, cogs)
     assert next(iter(arms_shown)) == "SCAN, γ = 0.5, decay 0.01"

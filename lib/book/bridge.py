@@ -33,10 +33,10 @@ from lib.core.record.store import Store, StoredRun, load
 from lib.in_context.experiments import train_specs, wide_specs
 from lib.language import arms
 from lib.language.addition import metrics as addition
-from lib.language.experiments import AS_BEFORE, ASKING, CHAIN, GAMMAS, LARGE, SHUFFLED, SMALL, SQUARE, TURN, Kind
+from lib.language.experiments import AS_BEFORE, ASKING, CHAIN, GAMMAS, HIGH_RATE, LARGE, SHUFFLED, SMALL, SQUARE, TURN, Kind
 from lib.language.mixture.metrics import gap, of_mix
 from lib.language.prontoqa import metrics as prontoqa
-from lib.language.scan_cogs.metrics import of_cogs, of_decays, of_longer_cogs, of_scan
+from lib.language.scan_cogs.metrics import of_cogs, of_cogs_decays, of_decays, of_longer_cogs, of_scan
 from lib.reasoning_bias.experiments import PAPER_GAMMAS, bias_specs
 from lib.reasoning_bias.memory_and_reasoning import metrics as anchors
 
@@ -188,12 +188,12 @@ def _sized(
 _RunsOf = Callable[[Store, str], Mapping[Kind, Runs]]
 
 
-def _decays(store: Store, profile: str) -> tuple[Setting, ...]:
-    """SCAN with each decay that both starts have, where there are such runs."""
-    runs = {kind[2:]: group for kind, group in of_decays(store, profile).items()}
-    pair = lambda decay: [runs[gamma, decay] for gamma in (LARGE[0], SMALL[0])]
-    decays = sorted({decay for _, decay in runs})
-    return tuple(setting(f"decay {decay:g}, both", pair(decay), "test", learned=arms.fitted) for decay in decays)
+def _decays(runs: Mapping[Kind, Runs], metric: str) -> tuple[Setting, ...]:
+    """With each decay that both starts have."""
+    of = {kind[2:]: group for kind, group in runs.items()}
+    pair = lambda decay: [of[gamma, decay] for gamma in (LARGE[0], SMALL[0])]
+    decays = sorted({decay for _, decay in of})
+    return tuple(setting(f"decay {decay:g}, both", pair(decay), metric, learned=arms.fitted) for decay in decays)
 
 
 def _commands(
@@ -203,10 +203,10 @@ def _commands(
     main: str,
     metric: str,
     runs_of: _RunsOf,
+    decays_of: _RunsOf,
     longer_of: _RunsOf = lambda *_: {},
-    more: Callable[[Store, str], tuple[Setting, ...]] = lambda *_: (),
 ) -> Callable[[Store, str], Task]:
-    """At the two largest sizes of the training set; and the longer runs and `more`, where there are such."""
+    """At the two largest sizes of the training set; the longer runs and those with more decay, where there are such."""
 
     def make(store: Store, profile: str) -> Task:
         runs, longer = runs_of(store, profile), longer_of(store, profile)
@@ -214,7 +214,7 @@ def _commands(
         settings = _sized(runs, main, metric, sizes, " rows", arms.fitted)
         if longer:
             settings += _sized(longer, main, metric, sizes[-1:], ", longer", arms.fitted)
-        settings += more(store, profile)
+        settings += _decays(decays_of(store, profile), metric)
         return Task(name, question, "20-scan-and-cogs", what, settings)
 
     return make
@@ -225,6 +225,11 @@ def _addition(store: Store, profile: str) -> Task:
     pairs = {"post-norm": [runs[SQUARE, *arm] for arm in (LARGE, SMALL)]}
     if gpt2 := addition.in_gpt2_form(store, profile):
         pairs["GPT-2’s form"] = [gpt2[arm] for arm in (LARGE, SMALL)]
+    if high := addition.at_high_rate(store, profile):
+        pairs[f"post-norm, rate {HIGH_RATE:g}"] = [high[arm] for arm in (LARGE, SMALL)]
+    rates = addition.at_rates(store, profile)
+    for rate in sorted({rate for rate, *_ in rates}):
+        pairs[f"GPT-2’s form, rate {rate:g}"] = [rates[rate, *arm] for arm in (LARGE, SMALL)]
     settings = [setting(form, pair, "test", _ARMS, arms.fitted) for form, pair in pairs.items()]
     return Task("addition", "are unseen sums right?", "19-addition", "sums right in the square", tuple(settings))
 
@@ -266,8 +271,10 @@ TASKS: tuple[Callable[[Store, str], Task], ...] = (
     _composed("pre-norm", _pre_norm_runs, "08-gpt2"),
     _anchors,
     _copying,
-    _commands("SCAN", "is “turn left” composed?", "commands right", TURN, "test", of_scan, more=_decays),
-    _commands("COGS", "words in new roles?", "sentences right in 21 cases", "COGS", "gen", of_cogs, of_longer_cogs),
+    _commands("SCAN", "is “turn left” composed?", "commands right", TURN, "test", of_scan, of_decays),
+    _commands(
+        "COGS", "words in new roles?", "sentences right in 21 cases", "COGS", "gen", of_cogs, of_cogs_decays, of_longer_cogs
+    ),
     _asking,
     _following,
     _addition,

@@ -10,7 +10,8 @@ import numpy as np
 
 from lib.core.model.transformer import ModelSpec
 from lib.core.read.fact import Fact, in_words, mean, span
-from lib.core.read.statistics import fisher_exact
+from lib.core.read.measures import history
+from lib.core.read.statistics import fisher_exact, spearman
 from lib.core.record.store import Store, StoredRun, load
 from lib.language import arms
 from lib.language import number_parts as parts
@@ -438,9 +439,16 @@ def of_papers(groups: OfArms) -> list[Sequence[StoredRun]]:
     return [groups[arm] for arm in (LARGE, SMALL) if arm in groups]
 
 
-def facts_on_rates(gpt2: AtRates, post: OfArms) -> dict[str, Fact]:
-    """Of the paper's two arms in GPT-2's form at a higher learning rate and at a lower one, and in the post-norm form at a
-    higher one. Absent without runs."""
+def when_half_is_known(runs: Sequence[StoredRun]) -> np.ndarray:
+    """(R,): the share of the square that is right where a run first knows half of its pairs of training; NaN where never."""
+    train, test = (history(runs, name)[1] for name in ("train", "test"))
+    first = (train >= 0.5).argmax(1)
+    return np.where((train >= 0.5).any(1), test[np.arange(len(runs)), first], np.nan)
+
+
+def facts_on_rates(usual: OfArms, gpt2: AtRates, post: OfArms) -> dict[str, Fact]:
+    """Of the paper's two arms in GPT-2's form at a higher learning rate and at a lower one, beside the `usual` one, and in the
+    post-norm form at a higher one. Absent without runs."""
     asked = [("post-high", f"post-norm, learning rate {HIGH_RATE:g}", post, "more")]
     for rate, where in zip(GPT2_RATES, ("high", "low"), strict=True):
         of = {(gamma, decay): runs for (at, gamma, decay), runs in gpt2.items() if at == rate}
@@ -449,11 +457,20 @@ def facts_on_rates(gpt2: AtRates, post: OfArms) -> dict[str, Fact]:
     for name, form, runs, which in asked:
         both = [runs.get(arm, ()) for arm in (LARGE, SMALL)]
         for arm, group in zip(("large", "small"), both, strict=True):
-            rests = f"of the square right, the {arm} arm, {form}"
-            found[f"{name}-{arm}"] = Fact(span(arms.shares(group)), "{:.0%} to {:.0%}", rests)
+            rests = f"runs that add, the {arm} arm, {form}"
+            found[f"{name}-{arm}"] = Fact(adds(group) if group else None, "{} of {}", rests)
         more, other = map(arms.shares, both if which == "less" else reversed(both))
         rests = f"{which} of the square right from the small arm than from the large one, exact one-sided rank test, p, {form}"
         found[f"{name}-ranks"] = Fact(arms.by_ranks(more, other).p if all(both) else None, "{:.2g}", rests)
+    every = [run for of in (usual, gpt2) for group in of.values() for run in group]
+    rests = "rank correlation, over runs of GPT-2's form, of the square right when half of the pairs are known and at the end"
+    then = when_half_is_known(every) if every else np.array([])
+    there = np.isfinite(then)
+    same = spearman(then[there], arms.shares(every)[there]) if there.any() else None
+    found["early"] = Fact(same, "{:.2f}", rests)
+    found["early-runs"] = Fact(
+        int(there.sum()) or None, "{}", "runs of GPT-2's form that know half of their pairs, at all rates"
+    )
     return found
 
 

@@ -581,6 +581,17 @@ def facts_on_decays(decays: Runs, drawn: Runs, cogs: Runs) -> dict[str, Fact]:
     found |= _on_decays("decays", decays, "test", "of “turn left” right, twice the steps", named)
     named = {COGS_TENTH: "tenth", COGS_MUCH: "much"}
     found |= _on_decays("cogs-decays", cogs, "gen", "of the 21 cases right, twice the steps", named)
+    means = {kind[2:]: (of_cases(group).mean(0), float(arms.shares(group).mean())) for kind, group in cogs.items()}
+    for name, case in (("crawl", "prim_to_inf_arg"), ("paula", "prim_to_subj_proper")):
+        at = list(CASES).index(case)
+        for gamma, start in ((LARGE[0], "large"), (SMALL[0], "small")):
+            by_decay = tuple(float(means[gamma, decay][0][at]) for decay in named) if cogs else None
+            about = f"of this case right with decay {COGS_TENTH:g} and {COGS_MUCH:g}, mean over seeds, γ = {gamma:g}"
+            found[f"{name}-{start}"] = Fact(by_decay, "{:.0%} to {:.0%}", about)
+    worst, about = (LARGE[0], COGS_TENTH), "in distribution, twice the steps, mean over seeds"
+    found["cogs-decays-in-large"] = Fact(means[worst][1] if cogs else None, "{:.0%}", f"{about}, {name_of(worst)}")
+    rest = span(share for arm, (_, share) in means.items() if arm != worst)
+    found["cogs-decays-in-rest"] = Fact(rest, "{:.0%} to {:.0%}", f"{about}, the other three")
     shares = {kind[2:]: arms.shares(group) for kind, group in drawn.items()}
     for arm, name in ((LARGE, "large"), (SMALL, "small")):
         share = float(shares[arm].mean()) if drawn else None
