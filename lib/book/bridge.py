@@ -222,11 +222,11 @@ def _commands(
 
 def _addition(store: Store, profile: str) -> Task:
     runs = addition.of_arms(store, profile)
-    pairs = {"post-norm": [runs[SQUARE, *arm] for arm in (LARGE, SMALL)]}
+    pairs: dict[str, list[Runs]] = {"post-norm": [runs[SQUARE, *arm] for arm in (LARGE, SMALL)]}
     if gpt2 := addition.in_gpt2_form(store, profile):
-        pairs["GPT-2’s form"] = [gpt2[arm] for arm in (LARGE, SMALL)]
+        pairs["GPT-2’s form"] = addition.of_papers(gpt2)
     if high := addition.at_high_rate(store, profile):
-        pairs[f"post-norm, rate {HIGH_RATE:g}"] = [high[arm] for arm in (LARGE, SMALL)]
+        pairs[f"post-norm, rate {HIGH_RATE:g}"] = addition.of_papers(high)
     rates = addition.at_rates(store, profile)
     for rate in sorted({rate for rate, *_ in rates}):
         pairs[f"GPT-2’s form, rate {rate:g}"] = [rates[rate, *arm] for arm in (LARGE, SMALL)]

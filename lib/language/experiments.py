@@ -437,17 +437,24 @@ MUCH, TENTH = 0.7, 0.07
 7 would by the follow-up's learning rate and steps: learning rate × decay × steps is about 1.8 and .18 (our choice)."""
 
 
+def _with_decays(
+    name: str, s: ReadingSetting, main: str, seeds: Sequence[int], decays: Sequence[float], **other: Any
+) -> dict[Kind, list[RunSpec]]:
+    """{(main, size, γ, decay): runs} of the experiment `name`: either start of the paper's arms with each of these decays, for
+    twice as many steps, since runs with much decay learn late."""
+    setting = _trained(s, _longer(s.gpt.train))
+    made = lambda gamma, decay, seed: reading_spec(name, setting, gamma, decay, seed, s.middle, **other)
+    arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in decays]
+    return {(main, s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in arms}
+
+
 def scan_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
-    """{(split, size, γ, decay): runs} of either start of the paper's arms with the decay of its large arm, TENTH and MUCH, for
-    twice as many steps, since runs with much decay learn late; on the new seeds, in bfloat16 where the machine has it, always
-    on the book's own data. The profile paper, whose decay is large enough, has none."""
-    s = SCAN[check_profile(profile)]
-    if profile == "paper":
+    """{(split, size, γ, decay): runs} with the decay of the paper's large arm, TENTH and MUCH, on the new seeds, in bfloat16
+    where the machine has it, always on the book's own data. The profile paper, whose decay is large enough, has none."""
+    if check_profile(profile) == "paper":
         return {}
-    setting, seeds = _trained(s, _longer(s.gpt.train)), NEW_SEEDS if profile == "laptop" else NEW_SEEDS[:1]
-    made = lambda gamma, decay, seed: reading_spec("language-scan-decay", setting, gamma, decay, seed, s.middle, split=TURN)
-    arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (LARGE[1], MUCH, TENTH)]
-    return {(TURN, s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in arms}
+    seeds = NEW_SEEDS if profile == "laptop" else NEW_SEEDS[:1]
+    return _with_decays("language-scan-decay", SCAN[profile], TURN, seeds, (LARGE[1], MUCH, TENTH), split=TURN)
 
 
 COGS_MUCH, COGS_TENTH = 0.58, 0.058
@@ -456,15 +463,11 @@ COGS_DECAY_SEEDS = NEW_SEEDS[:5]
 
 
 def cogs_decay_specs(profile: str) -> dict[Kind, list[RunSpec]]:
-    """{("COGS", size, γ, decay): runs} of either start of the paper's arms with COGS_TENTH and COGS_MUCH, for twice as many
-    steps, in bfloat16 where the machine has it, always on the book's own data. The profile paper has none."""
-    s = COGS[check_profile(profile)]
-    if profile == "paper":
+    """{("COGS", size, γ, decay): runs} with COGS_TENTH and COGS_MUCH, else as those of SCAN; the profile paper has none."""
+    if check_profile(profile) == "paper":
         return {}
-    setting, seeds = _trained(s, _longer(s.gpt.train)), COGS_DECAY_SEEDS if profile == "laptop" else COGS_DECAY_SEEDS[:1]
-    made = lambda gamma, decay, seed: reading_spec("language-cogs-decay", setting, gamma, decay, seed, s.middle)
-    arms = [(gamma, decay) for gamma in (LARGE[0], SMALL[0]) for decay in (COGS_MUCH, COGS_TENTH)]
-    return {("COGS", s.middle, *arm): [made(*arm, seed) for seed in seeds] for arm in arms}
+    seeds = COGS_DECAY_SEEDS if profile == "laptop" else COGS_DECAY_SEEDS[:1]
+    return _with_decays("language-cogs-decay", COGS[profile], "COGS", seeds, (COGS_MUCH, COGS_TENTH))
 
 
 def scan_script_specs(profile: str) -> dict[Kind, list[RunSpec]]:

@@ -126,6 +126,59 @@ _on_scan = partial(_ahead, find=metrics.of_decays, name="test")
 _on_cogs = partial(_ahead, find=metrics.of_cogs_decays, name="gen")
 
 
+def _taken_apart(
+    task: str,
+    item: str,
+    better: tuple[str, str],
+    reported: str,
+    runs: tuple[float, float, str],
+    ahead: Callable[..., Measured],
+    revised: str,
+) -> tuple[Claim, Claim, Claim]:
+    """The paper's arms with as much decay as they seem to have, then the small one's decay alone and its start alone. better:
+    what the small arm does, and what either alone does; runs: much decay, less, and which runs they are."""
+    (arm, alone), (much, less, which) = better, runs
+    together = "the two act together; they are not told apart"
+    return (
+        Claim(
+            f"{task}-papers-arms",
+            "zhang2024",
+            item,
+            f"With as much decay as the paper's two arms seem to have, the small one {arm}.",
+            reported,
+            f"γ {LARGE[0]:g} with decay {less:g} against γ {SMALL[0]:g} with decay {much:g}, {which}: {_LEARNED}; the small "
+            f"arm's share is above the large arm's {_SIGNS}",
+            partial(ahead, pairs=_papers(much, less)),
+            revised=revised,
+            figure="20.4",
+        ),
+        Claim(
+            f"{task}-papers-decays",
+            "ours",
+            f"{item}, decay",
+            f"Of these arms, the small one's decay alone, from either start, {alone}.",
+            together,
+            f"decay {much:g} against {less:g}, {which}: {_LEARNED}; the share with more decay is above that with less {_SIGNS} "
+            "from either start",
+            partial(ahead, pairs=_decays(much, less)),
+            revised=revised,
+            figure="20.4",
+        ),
+        Claim(
+            f"{task}-papers-starts",
+            "ours",
+            f"{item}, start",
+            f"Of these arms, the small one's start alone, with either decay, {alone}.",
+            together,
+            f"γ {SMALL[0]:g} against {LARGE[0]:g}, {which}: {_LEARNED}; the share from the smaller start is above that from "
+            f"the larger {_SIGNS} with decay {less:g} and with {much:g}",
+            partial(ahead, pairs=_starts(less, much)),
+            revised=revised,
+            figure="20.4",
+        ),
+    )
+
+
 def cogs_doubled(store: Store, profile: str) -> Measured:
     runs = arms.there(metrics.of_doubled("COGS", store, profile), profile)
     (lead,) = metrics.leads(runs, "COGS", "gen").values()
@@ -262,41 +315,14 @@ CLAIMS = asking(
         partial(_on_scan, pairs=_decays(MUCH, LARGE[1])),
         figure="20.4",
     ),
-    Claim(
-        "scan-papers-arms",
-        "zhang2024",
+    *_taken_apart(
+        "scan",
         "Fig 6a",
-        "With as much decay as the paper's two arms seem to have, the small one composes “turn left” better.",
+        ("composes “turn left” better", "composes “turn left” better"),
         "the small start with much decay is better",
-        f"γ {LARGE[0]:g} with decay {TENTH:g} against γ {SMALL[0]:g} with decay {MUCH:g}, {_SIX}: {_LEARNED}; the small arm's "
-        f"share is above the large arm's {_SIGNS}",
-        partial(_on_scan, pairs=_papers(MUCH, TENTH)),
-        revised=_ALONE,
-        figure="20.4",
-    ),
-    Claim(
-        "scan-papers-decays",
-        "ours",
-        "Fig 6a, decay",
-        "Of these arms, the small one's decay alone, from either start, composes “turn left” better.",
-        "the two act together; they are not told apart",
-        f"decay {MUCH:g} against {TENTH:g}, {_SIX}: {_LEARNED}; the share with more decay is above that with less {_SIGNS} "
-        "from either start",
-        partial(_on_scan, pairs=_decays(MUCH, TENTH)),
-        revised=_ALONE,
-        figure="20.4",
-    ),
-    Claim(
-        "scan-papers-starts",
-        "ours",
-        "Fig 6a, start",
-        "Of these arms, the small one's start alone, with either decay, composes “turn left” better.",
-        "the two act together; they are not told apart",
-        f"γ {SMALL[0]:g} against {LARGE[0]:g}, {_SIX}: {_LEARNED}; the share from the smaller start is above that from the "
-        f"larger {_SIGNS} with decay {TENTH:g} and with {MUCH:g}",
-        partial(_on_scan, pairs=_starts(TENTH, MUCH)),
-        revised=_ALONE,
-        figure="20.4",
+        (MUCH, TENTH, _SIX),
+        _on_scan,
+        _ALONE,
     ),
     Claim(
         "scan-script",
@@ -373,41 +399,14 @@ CLAIMS = asking(
         revised=f"{arms.PAIRED}; the verdict stays",
         figure="20.1",
     ),
-    Claim(
-        "cogs-papers-arms",
-        "zhang2024",
+    *_taken_apart(
+        "cogs",
         "Fig 6c",
-        "With as much decay as the paper's two arms seem to have, the small one is ahead on the 21 cases.",
+        ("is ahead on the 21 cases", "has more of the 21 cases right"),
         "the small arm is above the large one at every size",
-        f"γ {LARGE[0]:g} with decay {COGS_TENTH:g} against γ {SMALL[0]:g} with decay {COGS_MUCH:g}, {_FIVE}: {_LEARNED}; the "
-        f"small arm's share is above the large arm's {_SIGNS}",
-        partial(_on_cogs, pairs=_papers(COGS_MUCH, COGS_TENTH)),
-        revised="asked after SCAN's runs had been seen",
-        figure="20.4",
-    ),
-    Claim(
-        "cogs-papers-decays",
-        "ours",
-        "Fig 6c, decay",
-        "Of these arms, the small one's decay alone, from either start, has more of the 21 cases right.",
-        "the two act together; they are not told apart",
-        f"decay {COGS_MUCH:g} against {COGS_TENTH:g}, {_FIVE}: {_LEARNED}; the share with more decay is above that with less "
-        f"{_SIGNS} from either start",
-        partial(_on_cogs, pairs=_decays(COGS_MUCH, COGS_TENTH)),
-        revised="asked after SCAN's runs had been seen",
-        figure="20.4",
-    ),
-    Claim(
-        "cogs-papers-starts",
-        "ours",
-        "Fig 6c, start",
-        "Of these arms, the small one's start alone, with either decay, has more of the 21 cases right.",
-        "the two act together; they are not told apart",
-        f"γ {SMALL[0]:g} against {LARGE[0]:g}, {_FIVE}: {_LEARNED}; the share from the smaller start is above that from the "
-        f"larger {_SIGNS} with decay {COGS_TENTH:g} and with {COGS_MUCH:g}",
-        partial(_on_cogs, pairs=_starts(COGS_TENTH, COGS_MUCH)),
-        revised="asked after SCAN's runs had been seen",
-        figure="20.4",
+        (COGS_MUCH, COGS_TENTH, _FIVE),
+        _on_cogs,
+        "asked after SCAN's runs had been seen",
     ),
     Claim(
         "cogs-roundings",
